@@ -252,6 +252,8 @@ bool Elections::send(const election::Action& action) {
 }
 
 void Elections::pass_time(int64_t now_ms) {
+    if (const int64_t due_ms = member_.role_.heir_due_ms(); due_ms != 0 && now_ms >= due_ms)
+        member_.end_hand_over();
     // What was taken back may have been in the journal.
     const oplog::Position applied = member_.last();
     if (const oplog::Position own = member_.durable(); own <= applied)

@@ -136,6 +136,13 @@ void Member::set_stepping_down(bool is_stepping_down) {
     news_.change([&] { role_.set_stepping_down(is_stepping_down); });
 }
 
+// Who waits for the next primary goes on, and hears of it, or that there is none.
+void Member::end_hand_over() {
+    if (!role_.set_heir_due(0)) return;
+    if (!role_.is_primary()) progress_.end_all(base::kPrimarySteppedDown);
+    news_.add();
+}
+
 void Member::set_state(State state) {
     bool is_other = false;
     news_.change([&] { is_other = role_.enter(state); });
@@ -358,7 +365,7 @@ void Member::become_follower(Config config) {
     }
     peers_.forget_callers();
     set_state(has_data ? State::secondary : State::startup2);
-    progress_.end_all(base::kPrimarySteppedDown);
+    if (role_.heir_due_ms() == 0) progress_.end_all(base::kPrimarySteppedDown);
 }
 
 // Throws if this server has data that the initial sync under a configuration from outside would

@@ -181,6 +181,7 @@ class Member {
     void set_config(std::shared_ptr<const Config> config);
     void set_state(State state);
     void set_stepping_down(bool is_stepping_down);
+    void end_hand_over();
 
     storage::Engine& engine_;
     catalog::Catalog& catalog_;

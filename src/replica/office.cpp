@@ -181,6 +181,7 @@ void Office::follow(election::MemberId primary, int64_t term) {
     base::log::info("replica set {}: follows member {} in term {}", member_.set_name(), primary,
                     term);
     set_primary(primary, term);
+    if (term != 0) member_.end_hand_over();
     member_.peers_.ask_soon();
 }
 
@@ -192,6 +193,7 @@ oplog::Position Office::lead(int64_t term, bool is_renewed) {
     config.term = term_ = term;
     primary_ = config.own().id;
     if (!member_.log_.is_open()) member_.log_.open(member_.options_.log_bytes);
+    if (!is_renewed) member_.end_hand_over();  // who waits there was not answered in its term
     member_.become(std::move(config), term, is_renewed ? "term renewed" : "new primary");
     member_.engine_.durability().commit_now();
     return member_.last();

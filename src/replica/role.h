@@ -11,6 +11,8 @@
 //   all                               a configuration that it cannot serve comes    removed
 //
 // A primary that steps down takes no writes any more. It is the primary until another one has all.
+// Clients that want a primary wait there, for a moment, until the next one is known: who is refused
+// before looks for it in vain, and then pauses.
 // One that is elected takes and answers writes while its lease lasts (election/lease.h).
 #pragma once
 
@@ -54,6 +56,14 @@ class Role {
     bool follows() const;
     bool is_stepping_down() const { return is_stepping_down_.load(std::memory_order_acquire); }
 
+    // While it hands over: until then at the latest, by the same clock, it is known who follows.
+    // 0: there is nothing to wait for.
+    int64_t heir_due_ms() const { return heir_due_ms_.load(std::memory_order_acquire); }
+    // Returns whether there was something to wait for.
+    bool set_heir_due(int64_t ms) {
+        return heir_due_ms_.exchange(ms, std::memory_order_acq_rel) != 0;
+    }
+
     // False: it was in that state already. REQUIRES: the table above has the transition.
     bool enter(State next);
     void set_stepping_down(bool is_stepping_down) {
@@ -65,6 +75,7 @@ class Role {
     std::atomic<State> state_{State::startup};
     std::atomic<int64_t> lease_end_ms_{kNoEnd};
     std::atomic<bool> is_stepping_down_{false};
+    std::atomic<int64_t> heir_due_ms_{0};
 };
 
 }  // namespace replica

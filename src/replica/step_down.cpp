@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/boot_clock.h"
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -30,7 +31,9 @@ void StepDown::run(std::chrono::milliseconds limit, int64_t seconds, std::option
     heir_ = heir;
     std::shared_ptr<const Config> config;
     oplog::Position last;
-    {
+    // Writes that are admitted before this end before the lock is there.
+    if (member_.role_.is_primary()) await_heir();
+    try {
         const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
         if (!member_.role_.is_primary())
             base::fail(base::kNotWritablePrimary, "not primary so can't step down");
@@ -45,6 +48,9 @@ void StepDown::run(std::chrono::milliseconds limit, int64_t seconds, std::option
         member_.engine_.durability().commit_now();  // others get nothing before
         member_.set_stepping_down(true);
         member_.log_.follow();
+    } catch (...) {
+        if (!member_.role_.is_stepping_down()) member_.end_hand_over();
+        throw;
     }
     Config next;
     try {
@@ -86,15 +92,23 @@ void StepDown::run(std::chrono::milliseconds limit, int64_t seconds, std::option
 void StepDown::hand_over(const MemberConfig& heir, int64_t seconds) {
     base::log::info("replica set {}: {} is to be the primary", member_.options_.set_name,
                     heir.host);
+    await_heir();
     member_.elections_->hand_over(heir.host, seconds);
     end();
+}
+
+void StepDown::await_heir() {
+    constexpr int64_t kMs = 1000;
+    if (member_.elections_ != nullptr) member_.role_.set_heir_due(base::ms_of_boot_clock() + kMs);
 }
 
 void StepDown::end() {
     const sched::Uninterruptible whole;
     const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
     member_.set_stepping_down(false);
-    if (member_.role_.is_primary()) member_.log_.go_on();
+    if (!member_.role_.is_primary()) return;
+    member_.log_.go_on();
+    member_.end_hand_over();
 }
 
 // The member of the highest priority, and of these the first, that has all and can be the primary.

@@ -22,7 +22,8 @@ class StepDown {
     std::optional<size_t> successor(const Config& config, oplog::Position last) const;
     size_t await_successor(const Config& config, oplog::Position last,
                            std::chrono::milliseconds limit);
-    void end();  // one that is the primary takes writes again
+    void await_heir();  // clients do, from now on
+    void end();         // one that is the primary takes writes again
     void hand_over(const MemberConfig& heir, int64_t seconds);
 
     Member& member_;

@@ -150,6 +150,26 @@ class Elected(unittest.TestCase):
             heir.run('replSetStepDown', 60, seconds=30)
         wait_until('another one leads', lambda: self.cluster.primary() not in (None, heir))
 
+    def test_a_refused_writer_finds_the_next_primary(self):
+        before, told = self.primary, []
+
+        def write(number):
+            with before.client(30) as client:
+                documents = client.get_database('d', write_concern=MAJORITY).c
+                with contextlib.suppress(errors.NotPrimaryError, errors.WriteConcernError):
+                    while True:
+                        documents.insert_one({'w': number})
+                told.append(client.admin.command('hello').get('primary'))
+        writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+        for writer in writers:
+            writer.start()
+        wait_until('writes', lambda: self.documents.estimated_document_count() > 100)
+        with contextlib.suppress(errors.AutoReconnect):
+            before.run('replSetStepDown', 60, seconds=30)
+        for writer in writers:
+            writer.join()
+        self.assertEqual(told, [self.cluster.wait_for_primary().host] * len(writers))
+
     def test_a_primary_stays_where_no_other_one_may_stand(self):
         for _ in range(2):
             before = self.primary

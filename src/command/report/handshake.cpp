@@ -79,20 +79,10 @@ bool waits_for_news(Invocation& invocation, const TopologyVersion& now) {
     std::chrono::milliseconds how_long{};
     if (!asks_to_wait(invocation, now, &how_long)) return false;
     DCHECK(how_long.count() >= 0 && how_long <= kAwaitMax);
-    replica::Member* const member = invocation.service.context().member;
-    const sched::Operation& operation = invocation.client.operation();
-    DataWait& wait = invocation.client.data_wait();
-    sched::Operation::check();  // a shutdown does not wait for it
-    if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + how_long);
-    bool waits = wait.may_wait_longer();
-    if (waits && member != nullptr) {
-        std::shared_ptr<void> watch = member->news().watch(now.counter, wait.begin());
-        waits = watch != nullptr;
-        waits ? wait.hold(std::move(watch)) : wait.end();
-    }
-    if (waits) invocation.suspension = Suspension::until_data(wait.deadline());
-    if (wait.is_retry())
-        invocation.client.report().idle_millis = base::ms_since(operation.started());
+    const bool waits = awaits_news(invocation, now.counter, how_long);
+    if (invocation.client.data_wait().is_retry())
+        invocation.client.report().idle_millis =
+            base::ms_since(invocation.client.operation().started());
     return waits;
 }
 

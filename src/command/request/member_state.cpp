@@ -1,7 +1,10 @@
 #include "command/request/member_state.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
+#include "base/boot_clock.h"
 #include "base/error.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
@@ -47,6 +50,41 @@ void check_member_state(const Invocation& invocation, const Command& command) {
         check_takes_writes(context, invocation.db, dialect);
     else if (command.lock == LockKind::read)
         check_takes_reads(context, invocation.db, invocation.secondary_ok, dialect);
+}
+
+bool awaits_news(Invocation& invocation, int64_t known, std::chrono::milliseconds most) {
+    sched::Operation::check();  // a shutdown does not wait for it
+    DataWait& wait = invocation.client.data_wait();
+    if (!wait.is_retry()) wait.set_deadline(sched::Operation::Clock::now() + most);
+    if (!wait.may_wait_longer()) return false;
+    if (replica::Member* const member = invocation.service.context().member) {
+        std::shared_ptr<void> watch = member->news().watch(known, wait.begin());
+        if (watch == nullptr) {
+            wait.end();
+            return false;
+        }
+        wait.hold(std::move(watch));
+    }
+    invocation.suspension = Suspension::until_data(wait.deadline());
+    return true;
+}
+
+bool awaits_heir(Invocation& invocation, const Command& command) {
+    replica::Member* const member = invocation.service.context().member;
+    const int64_t due_ms = member == nullptr ? 0 : member->role().heir_due_ms();
+    if (due_ms == 0 || (command.flags & kOnAnyMember) != 0 || invocation.db == "local" ||
+        command.lock == LockKind::none)
+        return false;
+    const auto most =
+        std::chrono::milliseconds(std::max<int64_t>(due_ms - base::ms_of_boot_clock(), 0));
+    for (;;) {
+        const int64_t known = member->news().count();
+        const bool is_served = command.lock == LockKind::read &&
+                               (invocation.secondary_ok || member->role().is_primary());
+        if (is_served || member->role().heir_due_ms() == 0) return false;
+        if (awaits_news(invocation, known, most)) return true;
+        if (!invocation.client.data_wait().may_wait_longer()) return false;
+    }
 }
 
 bool allows_secondary(bson::Doc request) {

@@ -3,6 +3,7 @@
 // all others take neither. The database `local` is each member's own.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -25,6 +26,13 @@ void check_takes_reads(const ServerContext& context, std::string_view db, bool s
                        dialect::Dialect dialect);
 // Throws the same where the kind of the command needs a state that this member is not in.
 void check_member_state(const Invocation& invocation, const Command& command);
+
+// Whether the request waits until there is news of this member, of which `known` were seen, or
+// until `most` has passed. If so, it holds no thread, and is served again; then the time of the
+// first try counts.
+bool awaits_news(Invocation& invocation, int64_t known, std::chrono::milliseconds most);
+// Whether it needs a primary, and waits for the next one while this member hands over.
+bool awaits_heir(Invocation& invocation, const Command& command);
 
 // Which state of the server a reply tells of: drivers drop what they hear of an earlier one. A
 // server outside of a set has no other one while it runs.

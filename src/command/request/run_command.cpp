@@ -296,7 +296,10 @@ void execute(Invocation& invocation, const Command& command) {
     if (command.lock != LockKind::none) invocation.service.opener().open_again(invocation.db);
     if (!catalog::valid_database_name(invocation.db))
         base::fail(base::kInvalidNamespace, "Invalid database name: '{}'", invocation.db);
-    if (!invocation.of_log) check_member_state(invocation, command);
+    if (!invocation.of_log) {
+        if (awaits_heir(invocation, command)) return;
+        check_member_state(invocation, command);
+    }
     if (command.lock == LockKind::write && !is_statement(invocation, command))
         invocation.check_concern();
     const bool unauthenticated =
