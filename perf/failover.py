@@ -9,9 +9,10 @@ Usage:    failover.py [--kind kill] [--rounds 200] [--megabytes 250] [--only NAM
           Ctrl-C ends it with what is measured so far.
 Kinds:    kill        kill -9 of the primary
           both        the same, and of etcd's leader at once
-          cut         the primary's machine is cut off silently, at electionTimeout 2 s (root)
+          cut         the primary's machine is cut off silently, at electionTimeout 2 s (root);
+                      drivers with socketTimeoutMS 500, else they wait for it for 10 s and more
           step-down   rs.stepDown() on the primary
-Columns:  seconds from the signal to the answer.
+Columns:  seconds from the signal to the answer; of step-down and cut: between two answers, at most
 """
 
 import measuring

@@ -23,6 +23,8 @@ WRITER = os.path.join(measuring.TOP, 'perf', 'failover_writers', 'writer')
 NODE_DRIVER = os.path.join(measuring.TOP, 'build', 'node-clients', 'node_modules', 'mongodb')
 ON_ITS_WAY = 0.01  # what is acknowledged so soon was the old primary's answer
 CUT_TIMEOUT_MS = 2000
+# A driver with its usual ones waits for a silent member for 10 s and more.
+OF_A_CUT = '&socketTimeoutMS=500&connectTimeoutMS=500&heartbeatFrequencyMS=500'
 # So long a driver of one thread does not ask a member again to which its connection has failed.
 COOL_DOWN = 5
 
@@ -37,12 +39,14 @@ class Writer:
                    'c': [os.path.join(measuring.programs(), 'failover_writer')]}[name]
         self.process = subprocess.Popen([*command, uri, concern], stdout=subprocess.PIPE, text=True)
         self.changed, self.after, self.answered = threading.Condition(), float('inf'), None
+        self.last, self.gap = 0, 0
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
         for line in self.process.stdout:
             begun, ended = map(float, line.split())
             with self.changed:
+                self.last, self.gap = ended, max(self.gap, ended - (self.last or ended))
                 late = ended > self.after + (0 if begun > self.after else ON_ITS_WAY)
                 if self.answered is None and late:
                     self.answered = ended
@@ -57,7 +61,14 @@ class Writer:
 
     def mark(self, after):
         with self.changed:
-            self.after, self.answered = after, None
+            self.after, self.answered, self.gap = after, None, 0
+
+    def await_gap(self, after):
+        """The longest time without an acknowledged write, up to the first one begun then."""
+        with self.changed:
+            self.after, self.answered = after + ON_ITS_WAY, None
+        self.await_write(after)
+        return self.gap
 
 
 def fill(uri, megabytes):
@@ -70,6 +81,7 @@ def fill(uri, megabytes):
 
 def fail(found, primary, kind):
     if kind == 'cut':
+        found.etcds[primary.number % len(found.etcds)].lead()  # on another machine
         return found.cut(primary.name)
     if kind == 'step-down':
         with contextlib.suppress(pymongo.errors.AutoReconnect):
@@ -88,8 +100,13 @@ def measure(found, writers, arguments, rows):
             writer.mark(after)
         begun = time.monotonic()
         fail(found, primary, arguments.kind)
-        for writer in writers:
-            rows[writer.name].append(writer.await_write(begun))
+        if arguments.kind in ('step-down', 'cut'):  # it answers for a moment
+            cluster.wait_until('another one', lambda: found.primary() not in (None, primary))
+            for writer in writers:
+                rows[writer.name].append(writer.await_gap(time.monotonic()))
+        else:
+            for writer in writers:
+                rows[writer.name].append(writer.await_write(begun))
         found.up()
         time.sleep(max(0, begun + COOL_DOWN + 0.5 - time.monotonic()))  # each knows all members
         slowest = max(times[-1] for times in rows.values())
@@ -117,7 +134,8 @@ def run(arguments):
         try:
             found.up(settings)
             fill(found.uri, arguments.megabytes)
-            writers = [Writer(name, concern, found.uri) for name in WRITERS for concern in CONCERNS]
+            uri = found.uri + (OF_A_CUT if arguments.kind == 'cut' else '')
+            writers = [Writer(name, concern, uri) for name in WRITERS for concern in CONCERNS]
             rows = {writer.name: [] for writer in writers}
             measure(found, writers, arguments, rows)
         except KeyboardInterrupt:

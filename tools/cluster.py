@@ -109,14 +109,26 @@ class Etcd(Program):
         return ['etcd', '--name', self.name, '--data-dir', self.place, '--logger', 'zap',
                 '--listen-client-urls', self.url, '--advertise-client-urls', self.url,
                 '--listen-peer-urls', self.peer_url, '--initial-advertise-peer-urls', self.peer_url,
-                '--initial-cluster', every, '--initial-cluster-state', 'new']
+                '--initial-cluster', every, '--initial-cluster-state', 'new',
+                '--pre-vote']  # one that was cut off unseats no leader when it is back
+
+    def ask(self, what, question=None):
+        asked = urllib.request.Request('%s/v3/maintenance/%s' % (self.url, what),
+                                       json.dumps(question or {}).encode())
+        with urllib.request.urlopen(asked, timeout=1) as reply:
+            return json.load(reply)
+
+    def lead(self):
+        """Makes it the leader; of etcds that have one."""
+        number = self.ask('status')['header']['member_id']
+        leader = next(each for each in self.cluster.etcds if each.state() == 'leader')
+        if leader is not self:
+            leader.ask('transfer-leadership', {'targetID': number})
 
     def state(self):
         """leader, follower, or why it is none."""
-        asked = urllib.request.Request(self.url + '/v3/maintenance/status', b'{}')
         try:
-            with urllib.request.urlopen(asked, timeout=1) as reply:
-                said = json.load(reply)
+            said = self.ask('status')
         except OSError:
             return 'does not answer' if self.is_alive() else 'dead'
         leader = said.get('leader', '0')
@@ -211,7 +223,8 @@ class Cluster:
             self.join(each.name)
             each.start()
         self.save()
-        wait_until('etcd has a leader', lambda: any(e.state() == 'leader' for e in self.etcds))
+        wait_until('etcd has a leader', lambda: sorted(
+            each.state() for each in self.etcds) == ['follower', 'follower', 'leader'])
         for each in self.members:
             wait_until('%s answers; %s' % (each.name, each.log), each.answers)
         first = self.members[0]
@@ -233,10 +246,13 @@ class Cluster:
 
     def down(self):
         for each in self.members + self.etcds:
+            self.join(each.name)
             each.send(signal.SIGCONT)
             each.send(signal.SIGTERM)
-        for each in self.programs.values():
-            wait_until('the end of ' + each.name, lambda each=each: not each.is_alive())
+        for member in self.members:
+            wait_until('the end of ' + member.name, lambda each=member: not each.is_alive())
+        for etcd in self.etcds:  # which would wait for the others, and has all on the disk
+            etcd.kill()
         if self.has_network:
             self.remove_network()
 
@@ -257,6 +273,7 @@ class Cluster:
 
     def remove_network(self):
         for number in MACHINES:
+            network('link', 'del', BRIDGE + str(number))  # with its namespace it would go later
             network('netns', 'del', BRIDGE + str(number))
         network('link', 'del', BRIDGE)
 
