@@ -25,7 +25,6 @@ Not for:  rows of an ordinary size (./lab bench peers).
 """
 
 import contextlib
-import functools
 import os
 import re
 import statistics
@@ -205,14 +204,7 @@ def table(result):
 
 
 def make_parser():
-    parser = measuring.parser(__doc__)
-    measuring.add_turns(parser, 'contender', 2)
-    parser.add_argument('--clients', type=measuring.clients, default=[1, 8], metavar='LIST',
-                        help='numbers of clients, e.g. 1,8,64 (1,8)')
-    measuring.add_only(parser, 'contenders')
-    measuring.add_install(parser)
-    measuring.add_device_delay(parser)
-    return parser
+    return compare.parser_of(__doc__, 'contender', [1, 8])
 
 
 def main():
@@ -220,12 +212,7 @@ def main():
     if arguments.install:
         compare.install_packages({kind('unused').package for kind in KINDS
                                   if kind.package and kind('unused').missing()}, 'append.py')
-    with experiment.scratch('append-', arguments) as folder:
-        os.chmod(folder, 0o755)
-        trial = experiment.Experiment(folder, arguments)
-        trial.result.update(contenders={}, rounds=arguments.rounds, seconds=arguments.seconds)
-        result = trial.run(functools.partial(measure, arguments=arguments))
-    experiment.finish('append.py', result, compare.has_runs(result['contenders']), table, 'append')
+    compare.run_contenders('append', arguments, measure, 'contenders', table)
 
 
 if __name__ == '__main__':

@@ -182,17 +182,33 @@ def run(arguments, folder):
     return trial.run(functools.partial(measure, arguments=arguments))
 
 
+def parser_of(doc, kind, clients):
+    """That of an experiment in which contenders have their turns at each number of clients."""
+    parser = measuring.parser(doc)
+    measuring.add_turns(parser, kind, 2)
+    parser.add_argument('--clients', type=measuring.clients, default=clients, metavar='LIST',
+                        help='numbers of clients, e.g. 1,8 (%s)' % ','.join(map(str, clients)))
+    measuring.add_only(parser, kind + 's')
+    measuring.add_install(parser)
+    measuring.add_device_delay(parser)
+    return parser
+
+
+def run_contenders(name, arguments, measure_all, rows, table_of):
+    """Runs such an experiment, prints and keeps it; measure_all(trial, arguments) fills `rows`."""
+    with experiment.scratch(name + '-', arguments) as folder:
+        os.chmod(folder, 0o755)
+        trial = experiment.Experiment(folder, arguments)
+        trial.result.update({rows: {}}, rounds=arguments.rounds, seconds=arguments.seconds)
+        result = trial.run(functools.partial(measure_all, arguments=arguments))
+    experiment.finish(name + '.py', result, has_runs(result[rows]), table_of, name)
+
+
 def make_parser():
-    parser = measuring.parser(__doc__)
-    measuring.add_turns(parser, 'peer', 2)
-    parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64], metavar='LIST',
-                        help='numbers of clients, e.g. 1,8 (1,8,64)')
-    measuring.add_only(parser, 'peers')
+    parser = parser_of(__doc__, 'peer', [1, 8, 64])
     any_server.add_uri(parser)
     parser.add_argument('--odbc', metavar="'NAME=CONNECTION STRING'", type=peers.odbc.parse,
                         action='append', default=[], help=peers.odbc.HELP)
-    measuring.add_install(parser)
-    measuring.add_device_delay(parser)
     halts.add_option(parser)
     return parser
 

@@ -17,7 +17,6 @@ Not for:  documents that many clients want at once.
 """
 
 import contextlib
-import functools
 import json
 import os
 import statistics
@@ -124,14 +123,7 @@ def table(result):
 
 
 def make_parser():
-    parser = measuring.parser(__doc__)
-    measuring.add_turns(parser, 'contender', 2)
-    parser.add_argument('--clients', type=measuring.clients, default=[1, 8, 64], metavar='LIST',
-                        help='numbers of clients (1,8,64)')
-    measuring.add_only(parser, 'contenders')
-    measuring.add_install(parser)
-    measuring.add_device_delay(parser)
-    return parser
+    return compare.parser_of(__doc__, 'contender', [1, 8, 64])
 
 
 def main():
@@ -141,13 +133,7 @@ def main():
                                  'transactions.py')
     build_engines()
     measuring.build('transfers_postgresql', 'patches=none', 'transfers_postgresql')
-    with experiment.scratch('transactions-', arguments) as folder:
-        os.chmod(folder, 0o755)
-        trial = experiment.Experiment(folder, arguments)
-        trial.result.update(transfers={}, rounds=arguments.rounds, seconds=arguments.seconds)
-        result = trial.run(functools.partial(measure, arguments=arguments))
-    experiment.finish('transactions.py', result, compare.has_runs(result['transfers']), table,
-                      'transactions')
+    compare.run_contenders('transactions', arguments, measure, 'transfers', table)
 
 
 if __name__ == '__main__':
