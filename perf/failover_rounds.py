@@ -80,16 +80,21 @@ def fill(uri, megabytes):
 
 
 def fail(found, primary, kind):
+    """Returns what it has killed, which may take a while to end."""
+    killed = []
     if kind == 'cut':
         found.etcds[primary.number % len(found.etcds)].lead()  # on another machine
-        return found.cut(primary.name)
-    if kind == 'step-down':
+        found.cut(primary.name)
+    elif kind == 'step-down':
         with contextlib.suppress(pymongo.errors.AutoReconnect):
             primary.run('replSetStepDown', 1, seconds=30)  # it may be the next one's heir
-        return None
-    if kind == 'both':
-        next(each for each in found.etcds if each.state() == 'leader').send(signal.SIGKILL)
-    return primary.send(signal.SIGKILL)
+    else:
+        killed = [primary]
+        if kind == 'both':
+            killed.append(next(each for each in found.etcds if each.state() == 'leader'))
+    for each in killed:
+        each.send(signal.SIGKILL)
+    return killed
 
 
 def measure(found, writers, arguments, rows):
@@ -99,7 +104,7 @@ def measure(found, writers, arguments, rows):
         for writer in writers:
             writer.mark(after)
         begun = time.monotonic()
-        fail(found, primary, arguments.kind)
+        killed = fail(found, primary, arguments.kind)
         if arguments.kind in ('step-down', 'cut'):  # it answers for a moment
             cluster.wait_until('another one', lambda: found.primary() not in (None, primary))
             for writer in writers:
@@ -107,6 +112,8 @@ def measure(found, writers, arguments, rows):
         else:
             for writer in writers:
                 rows[writer.name].append(writer.await_write(begun))
+        for each in killed:
+            each.kill()
         found.up()
         time.sleep(max(0, begun + COOL_DOWN + 0.5 - time.monotonic()))  # each knows all members
         slowest = max(times[-1] for times in rows.values())

@@ -2,17 +2,23 @@
 """Sets that elect their primary, in a network of namespaces, while everything fails.
 
 Usage: elections_campaign.py [--minutes 60] [--seed N]   (as root)
+       elections_campaign.py --calm [...]
 
 Sets of mmapv1, of wiredTiger, of rocksdb and of all three, in turn. Four writers insert and
 increment with w: "majority"; a reader reads what they have done at "linearizable". A fault at a
 time, for up to three seconds: members and etcds killed, stopped, cut off, one way too; clients cut
-off; all etcds gone; etcd rebuilt from nothing; step-downs, with a kill too; a voter removed and
-added; a full disk; a clock that jumps. After each round all is healed, and compared: nothing
+off; all etcds gone; etcd rebuilt from nothing; step-downs, with a kill or a cut too; a voter removed
+and added; a full disk; a clock that jumps. After each round all is healed, and compared: nothing
 acknowledged is lost or done twice, no read was stale, and the members have the same.
+
+--calm: 64 clients write to a set of the default election timeout, while members are stopped for a
+second, and etcds are stopped, killed, without a quorum, or write a second late. No write fails, and
+there is no election.
 """
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -191,12 +197,18 @@ class Faults:
         with contextlib.suppress(*FAILED):
             self.primary().run('replSetStepDown', 30, seconds=15)
 
-    def fault_step_down_with_a_kill(self):
+    def during_a_step_down(self, fail):
         thread = threading.Thread(target=self.fault_step_down)
         thread.start()
         time.sleep(self.chance.uniform(0, 0.1))
-        self.any(self.found.members).kill()
+        fail()
         thread.join()
+
+    def fault_step_down_with_a_kill(self):
+        self.during_a_step_down(self.fault_member_killed)
+
+    def fault_step_down_with_a_cut(self):
+        self.during_a_step_down(self.fault_primary_cut_off)
 
     def fault_voter_removed_and_added(self):
         with contextlib.suppress(*FAILED):
@@ -278,7 +290,7 @@ def verify(found, writers, reader):
     return failures
 
 
-def campaign(program, engines, chance, until):
+def campaign(program, engines, chance, until, faults_a_round=FAULTS_A_ROUND):
     """(elections, acknowledged, reads, failures) of one set, until that time."""
     own = {name: (OF_DATA_FILES if engine == 'mmapv1' else ['--storageEngine', engine])
            for name, engine in zip(cluster.MEMBERS, engines)}
@@ -296,11 +308,13 @@ def campaign(program, engines, chance, until):
             reader = Reader(found.uri, writers)
             for worker in [*writers, reader]:
                 worker.start()
-            while time.monotonic() < until:
-                for _ in range(FAULTS_A_ROUND):
+            is_over = False
+            while not is_over:
+                for _ in range(faults_a_round):
                     faults.one()
                     found.up()
                 faults.add_all()
+                is_over = time.monotonic() >= until
             for worker in [*writers, reader]:
                 worker.end()
             cluster.wait_until('the members have the same', lambda: is_equal(found))
@@ -317,18 +331,92 @@ def campaign(program, engines, chance, until):
             subprocess.run(['umount', disk], check=True)
 
 
+def make_slow(etcds):
+    """Returns what ends it."""
+    calls = 'fsync,fdatasync'
+    tracers = [subprocess.Popen(['strace', '-f', '-qq', '-o', os.devnull, '-p', str(etcd.pid), '-e',
+                                 'inject=%s:delay_exit=1000000' % calls, '-e', 'trace=' + calls])
+               for etcd in etcds]
+
+    def end():
+        for tracer in tracers:
+            tracer.terminate()
+            tracer.wait()
+    return end
+
+
+def disturb(found, chance):
+    """(what is disturbed, what ends it)."""
+    def stopped(programs):
+        for each in programs:
+            each.send(signal.SIGSTOP)
+        return lambda: [each.send(signal.SIGCONT) for each in programs]
+
+    def killed(programs):
+        for each in programs:
+            each.kill()
+        return found.up
+    some = chance.sample(found.etcds, chance.choice((1, 2, 3)))
+    return chance.choice((
+        ('a member stopped', lambda: stopped([chance.choice(found.members)])),
+        ('etcds stopped', lambda: stopped(some)), ('etcds killed', lambda: killed(some)),
+        ('etcds slow', lambda: make_slow(some))))
+
+
+def calm(program, chance, minutes):
+    """(disturbances, updates, failures)"""
+    disturbances, failures = 0, []
+    with server.scratch() as folder:
+        found = cluster.Cluster(folder, program, ['--oplogSize', '64', *OF_DATA_FILES],
+                                free_ports=True)
+        try:
+            primary = found.up()
+            terms = [each.terms() for each in found.members]
+            clients = subprocess.Popen(
+                [os.path.join(os.path.dirname(program), 'load_client'), 'ycsb_a', '--clients', '64',
+                 '--no-journal', '--port', str(primary.port), '--seconds', str(minutes * 60)],
+                stdout=subprocess.PIPE, text=True)
+            while clients.poll() is None:
+                what, begin = disturb(found, chance)
+                end = begin()
+                time.sleep(1)
+                if what.startswith('etcds'):
+                    before = primary.run('serverStatus')['opcounters']['update']
+                    time.sleep(1)
+                    if primary.run('serverStatus')['opcounters']['update'] <= before:
+                        failures.append('no writes: ' + what)
+                end()
+                disturbances += 1
+            said = json.loads(clients.stdout.readline() or '{"errors": 1, "operations": 0}')
+            if said['errors'] or [each.terms() for each in found.members] != terms:
+                failures.append('%s, and terms %s' % (said, [m.terms() for m in found.members]))
+            return disturbances, said['operations'], failures
+        finally:
+            found.down()
+
+
+def run_calm(program, chance, minutes):
+    disturbances, operations, failures = calm(program, chance, minutes)
+    print('%d disturbances, %d reads and updates' % (disturbances, operations), *failures, sep='\n')
+    print('%d passed, %d failed' % (not failures, bool(failures)))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--minutes', type=float, default=60)
     parser.add_argument('--seed', type=int, default=int(time.time()))
+    parser.add_argument('--calm', action='store_true')
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         print('only root can make networks\n0 passed, 0 failed, 1 skipped')
         return
-    program = os.path.join(server.build('none', '', ['mongod', 'clock_offset.so']), 'bin', 'mongod')
+    program = os.path.join(server.build('none', '', ['mongod', 'clock_offset.so', 'load_client']),
+                           'bin', 'mongod')
     chance, failed = random.Random(arguments.seed), 0
     print('seed %d' % arguments.seed, flush=True)
+    if arguments.calm:
+        return run_calm(program, chance, arguments.minutes)
     for number, engines in enumerate(ENGINES, 1):
         until = time.monotonic() + arguments.minutes * 60 / len(ENGINES)
         elections, acknowledged, reads, failures = campaign(program, engines, chance, until)
