@@ -2,8 +2,8 @@
 """Question: for how long does a set of three take no write when its primary fails?
 
 Round after round: the primary fails, and each of six writers (pymongo, the Node.js driver and the C
-driver, with w: 1 and w: "majority") notes when its first write after that is acknowledged; then all
-is started again. The log holds 250 MB of small entries before. All share this machine.
+driver, with w: 1 and w: "majority") notes how long it has no acknowledged write; then all is
+started again. The log holds 250 MB of small entries before. All share this machine.
 Usage:    failover.py [--kind kill] [--rounds 200] [--megabytes 250] [--only NAME,...]
           (./lab bench failover builds what it needs)
           Ctrl-C ends it with what is measured so far.
@@ -12,7 +12,7 @@ Kinds:    kill        kill -9 of the primary
           cut         the primary's machine is cut off silently, at electionTimeout 2 s (root);
                       drivers with socketTimeoutMS 500, else they wait for it for 10 s and more
           step-down   rs.stepDown() on the primary
-Columns:  seconds from the signal to the answer; of step-down and cut: between two answers, at most
+Columns:  seconds between two answers, at most
 """
 
 import measuring

@@ -21,7 +21,6 @@ CONCERNS = ('1', 'majority')
 WRITERS = ('pymongo', 'node', 'c')
 WRITER = os.path.join(measuring.TOP, 'perf', 'failover_writers', 'writer')
 NODE_DRIVER = os.path.join(measuring.TOP, 'build', 'node-clients', 'node_modules', 'mongodb')
-ON_ITS_WAY = 0.01  # what is acknowledged so soon was the old primary's answer
 CUT_TIMEOUT_MS = 2000
 # A driver with its usual ones waits for a silent member for 10 s and more.
 OF_A_CUT = '&socketTimeoutMS=500&connectTimeoutMS=500&heartbeatFrequencyMS=500'
@@ -38,8 +37,8 @@ class Writer:
                    'node': [os.environ.get('MONGOSH_NODE', 'node'), WRITER + '.js', NODE_DRIVER],
                    'c': [os.path.join(measuring.programs(), 'failover_writer')]}[name]
         self.process = subprocess.Popen([*command, uri, concern], stdout=subprocess.PIPE, text=True)
-        self.changed, self.after, self.answered = threading.Condition(), float('inf'), None
-        self.last, self.gap = 0, 0
+        self.changed = threading.Condition()
+        self.last, self.gap, self.after = 0, 0, None
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
@@ -47,28 +46,21 @@ class Writer:
             begun, ended = map(float, line.split())
             with self.changed:
                 self.last, self.gap = ended, max(self.gap, ended - (self.last or ended))
-                late = ended > self.after + (0 if begun > self.after else ON_ITS_WAY)
-                if self.answered is None and late:
-                    self.answered = ended
+                if self.after is not None and begun > self.after:
+                    self.after = None
                     self.changed.notify_all()
 
-    def await_write(self, after):
-        """How long after that time its first write is acknowledged."""
+    def mark(self):
         with self.changed:
-            if not self.changed.wait_for(lambda: self.answered is not None, cluster.SECONDS_MAX):
+            self.gap = 0
+
+    def await_gap(self):
+        """The longest time between two answers since then, up to one to what is asked from now."""
+        with self.changed:
+            self.after = time.monotonic()
+            if not self.changed.wait_for(lambda: self.after is None, cluster.SECONDS_MAX):
                 raise cluster.ClusterError('%s writes no more' % self.name)
-            return self.answered - after
-
-    def mark(self, after):
-        with self.changed:
-            self.after, self.answered, self.gap = after, None, 0
-
-    def await_gap(self, after):
-        """The longest time without an acknowledged write, up to the first one begun then."""
-        with self.changed:
-            self.after, self.answered = after + ON_ITS_WAY, None
-        self.await_write(after)
-        return self.gap
+            return self.gap
 
 
 def fill(uri, megabytes):
@@ -100,18 +92,13 @@ def fail(found, primary, kind):
 def measure(found, writers, arguments, rows):
     for number in range(arguments.rounds):
         primary = found.wait_for_primary()
-        after = time.monotonic()
         for writer in writers:
-            writer.mark(after)
+            writer.mark()
         begun = time.monotonic()
         killed = fail(found, primary, arguments.kind)
-        if arguments.kind in ('step-down', 'cut'):  # it answers for a moment
-            cluster.wait_until('another one', lambda: found.primary() not in (None, primary))
-            for writer in writers:
-                rows[writer.name].append(writer.await_gap(time.monotonic()))
-        else:
-            for writer in writers:
-                rows[writer.name].append(writer.await_write(begun))
+        cluster.wait_until('another one', lambda: found.primary() not in (None, primary))
+        for writer in writers:
+            rows[writer.name].append(writer.await_gap())
         for each in killed:
             each.kill()
         found.up()
