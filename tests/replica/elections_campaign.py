@@ -7,9 +7,9 @@ Usage: elections_campaign.py [--minutes 60] [--seed N]   (as root)
 Sets of mmapv1, of wiredTiger, of rocksdb and of all three, in turn. Four writers insert and
 increment with w: "majority"; a reader reads what they have done at "linearizable". A fault at a
 time, for up to three seconds: members and etcds killed, stopped, cut off, one way too; clients cut
-off; all etcds gone; etcd rebuilt from nothing; step-downs, with a kill or a cut too; a voter removed
-and added; a full disk; a clock that jumps. After each round all is healed, and compared: nothing
-acknowledged is lost or done twice, no read was stale, and the members have the same.
+off; all etcds gone; etcd rebuilt from nothing; step-downs, with a kill or a cut too; a voter
+removed and added; a full disk; a clock that jumps. After each round all is healed, and compared:
+nothing acknowledged is lost or done twice, no read was stale, and the members have the same.
 
 --calm: 64 clients write to a set of the default election timeout, while members are stopped for a
 second, and etcds are stopped, killed, without a quorum, or write a second late. No write fails, and
