@@ -19,6 +19,7 @@ NODE = os.environ.get('MONGOSH_NODE', 'node')
 RUN_SECONDS_MAX = 1800  # only ends a program that hangs
 # For programs that refuse a server of 2.6.
 OF_TODAY = ['--setParameter', 'announcedVersion=8.0.0']
+OF_A_SET = ['--replSet', 'rs0', '--oplogSize', '64', '--storageEngine', 'wiredTiger', *OF_TODAY]
 OWN_LINE = re.compile(r'^(ok|FAIL): (.+)$', re.MULTILINE)
 
 OWN = 'its own'
@@ -137,8 +138,8 @@ class Ours(Program):
 class Spring(Ours):
     """The program in Java, compiled against what setup/spring/pom.xml names."""
 
-    def __init__(self, package):
-        super().__init__(package, ['java', '-cp', 'out:lib/*', 'Program'])
+    def __init__(self, package, **options):
+        super().__init__(package, ['java', '-cp', 'out:lib/*', 'Program'], **options)
         self.place = os.path.join(BUILD, 'spring')
 
     def run(self, port, report):
@@ -158,8 +159,7 @@ PROGRAMS = {
     'mongoengine': Pytest('mongoengine==0.29.3', ['tests'], target=35, port=27017),
     'pymongo-transactions': Pytest(
         'pymongo==4.20.0', ['test/test_transactions.py', 'test/test_transactions_unified.py'],
-        '-m', 'default', limit=6, target=6, port=27017, options=[
-            '--replSet', 'rs0', '--oplogSize', '64', '--storageEngine', 'wiredTiger', *OF_TODAY]),
+        '-m', 'default', limit=6, target=6, port=27017, options=OF_A_SET),
     'limits': Pytest('limits==5.8.0', ['tests'], '-p', 'no_docker', '-o', 'addopts=', '-m',
                      'mongodb and not benchmark', port=37017),
     'django-mongodb-backend': Django('django-mongodb-backend==5.2.4', limit=2, options=OF_TODAY),
@@ -169,6 +169,7 @@ PROGRAMS = {
     'librechat': Ours('@librechat/data-schemas 0.0.71', [NODE, own('node/librechat.js')]),
     'nodebb': Ours('mongodb 7.8.0', [NODE, own('node/nodebb.js')]),
     'spring-data': Spring('spring-data-mongodb 5.1.2'),
+    'spring-transactions': Spring('spring-data-mongodb 5.1.2', options=OF_A_SET),
     'debezium': Ours('debezium-connector-mongodb 3.6.1', [NODE, own('node/debezium.js')]),
     'socket.io': Ours('@socket.io/mongo-adapter 0.4.0', [NODE, own('node/socket_io.js')]),
     'transactions': Ours('mongodb 7.8.0, mongoose 9.12.1, @mikro-orm/mongodb 6.6.7, better-auth '

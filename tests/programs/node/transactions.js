@@ -12,7 +12,7 @@ const {endSet, scratch, startSet} = require('./members.js');
 
 const MODULES = path.resolve(__dirname, '../../../build/node-programs/node_modules');
 const {MongoClient} = load('node-programs', 'mongodb');
-const mongoose = load('node-programs', 'mongoose');
+const mongoose = load('node-programs', 'mongoose-today');
 const orm = load('node-programs', '@mikro-orm/mongodb');
 const {DataSource, EntitySchema} = load('node-programs', 'typeorm');
 

@@ -1,5 +1,5 @@
-// Spring Data MongoDB as its guide shows it: a template, a repository, indexes, aggregations. Its
-// own tests are not in the packages that the registry has.
+// Spring Data MongoDB as its guide shows it: a template, a repository, indexes, aggregations; on a
+// member of a set transactions. Its own tests are not in the packages that the registry has.
 
 import static org.springframework.data.mongodb.core.aggregation.Aggregation.group;
 import static org.springframework.data.mongodb.core.aggregation.Aggregation.lookup;
@@ -13,6 +13,7 @@ import com.mongodb.client.MongoClients;
 import java.util.List;
 import java.util.Objects;
 import org.bson.Document;
+import org.springframework.dao.DataAccessException;
 import org.springframework.dao.DataIntegrityViolationException;
 import org.springframework.dao.DuplicateKeyException;
 import org.springframework.dao.OptimisticLockingFailureException;
@@ -20,10 +21,12 @@ import org.springframework.data.annotation.Id;
 import org.springframework.data.annotation.Version;
 import org.springframework.data.domain.PageRequest;
 import org.springframework.data.domain.Sort;
+import org.springframework.data.mongodb.MongoTransactionManager;
 import org.springframework.data.mongodb.core.BulkOperations;
 import org.springframework.data.mongodb.core.CollectionOptions;
 import org.springframework.data.mongodb.core.FindAndModifyOptions;
 import org.springframework.data.mongodb.core.MongoTemplate;
+import org.springframework.data.mongodb.core.SimpleMongoClientDatabaseFactory;
 import org.springframework.data.mongodb.core.aggregation.AggregationResults;
 import org.springframework.data.mongodb.core.aggregation.AggregationUpdate;
 import org.springframework.data.mongodb.core.index.Index;
@@ -38,6 +41,7 @@ import org.springframework.data.mongodb.core.validation.Validator;
 import org.springframework.data.mongodb.repository.Aggregation;
 import org.springframework.data.mongodb.repository.MongoRepository;
 import org.springframework.data.mongodb.repository.support.MongoRepositoryFactory;
+import org.springframework.transaction.support.TransactionTemplate;
 
 public class Program {
     public static class Person {
@@ -187,6 +191,73 @@ public class Program {
         same(template.count(new Query(), "grown"), 2L);
     }
 
+    static void commits(TransactionTemplate transaction, MongoTemplate template) {
+        transaction.executeWithoutResult(status -> {
+            template.insert(new Person("Ada", 36));
+            template.updateFirst(named("Ada"), new Update().inc("age", 1), Person.class);
+            same(template.findOne(named("Ada"), Person.class).age, 37);
+            same(others(template), 0L);
+        });
+        same(template.findOne(named("Ada"), Person.class).age, 37);
+    }
+
+    /** As another client counts them. */
+    static long others(MongoTemplate template) {
+        try (MongoClient client = MongoClients.create(System.getenv("MONGOD_URI"))) {
+            return client.getDatabase(template.getDb().getName()).getCollection("person")
+                .countDocuments();
+        }
+    }
+
+    static void rollsBack(TransactionTemplate transaction, MongoTemplate template)
+        throws Exception {
+        fails(IllegalStateException.class, () -> transaction.executeWithoutResult(status -> {
+            template.insert(new Person("Ben", 1));
+            throw new IllegalStateException();
+        }));
+        transaction.executeWithoutResult(status -> {
+            template.remove(named("Ada"), Person.class);
+            status.setRollbackOnly();
+        });
+        fails(DuplicateKeyException.class, () -> transaction.executeWithoutResult(status -> {
+            template.insert(new Person("Cy", 1));
+            template.insert(template.findOne(named("Ada"), Document.class, "person"), "person");
+        }));
+        same(template.count(new Query(), Person.class), 1L);
+    }
+
+    /** Two that change one document: the second is to be tried again. */
+    static void conflicts(TransactionTemplate transaction, MongoTemplate template)
+        throws Exception {
+        Update one = new Update().inc("age", 1);
+        fails(DataAccessException.class, () -> transaction.executeWithoutResult(outer -> {
+            template.count(new Query(), Person.class);
+            Thread other = new Thread(() -> template.updateFirst(named("Ada"), one, Person.class));
+            other.start();
+            join(other);
+            template.updateFirst(named("Ada"), one, Person.class);
+        }));
+        same(template.findOne(named("Ada"), Person.class).age, 38);
+    }
+
+    static void join(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException error) {
+            throw new AssertionError(error);
+        }
+    }
+
+    static void transactions(MongoClient client) {
+        var factory = new SimpleMongoClientDatabaseFactory(client, "transactions");
+        MongoTemplate template = new MongoTemplate(factory);
+        var transaction = new TransactionTemplate(new MongoTransactionManager(factory));
+        template.createCollection(Person.class);
+        check("a transaction commits", () -> commits(transaction, template));
+        check("a transaction rolls back", () -> rollsBack(transaction, template));
+        check("a transaction in conflict", () -> conflicts(transaction, template));
+    }
+
     public static void main(String[] arguments) {
         try (MongoClient client = MongoClients.create(System.getenv("MONGOD_URI"))) {
             MongoTemplate template = new MongoTemplate(client, "spring");
@@ -197,6 +268,8 @@ public class Program {
             check("updates", () -> updates(template));
             check("aggregates", () -> aggregates(template, people));
             check("schemas and views", () -> schemas(template));
+            Document hello = client.getDatabase("admin").runCommand(new Document("hello", 1));
+            if (hello.containsKey("setName")) transactions(client);
         }
         System.out.println(passed + " passed, " + failed + " failed");
         System.exit(failed == 0 ? 0 : 1);
