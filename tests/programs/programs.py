@@ -15,6 +15,7 @@ HERE = os.path.join(TOP, 'tests', 'programs')
 BUILD = os.path.join(TOP, 'build')
 SOURCES = os.path.join(BUILD, 'programs')
 PYTHON = os.path.join(BUILD, 'venv-programs', 'bin', 'python')
+OF_MAPPERS = os.path.join(BUILD, 'venv-mappers', 'bin', 'python')
 NODE = os.environ.get('MONGOSH_NODE', 'node')
 RUN_SECONDS_MAX = 1800  # only ends a program that hangs
 # For programs that refuse a server of 2.6.
@@ -174,5 +175,7 @@ PROGRAMS = {
     'socket.io': Ours('@socket.io/mongo-adapter 0.4.0', [NODE, own('node/socket_io.js')]),
     'transactions': Ours('mongodb 7.8.0, mongoose 9.12.1, @mikro-orm/mongodb 6.6.7, better-auth '
                          '1.7.25', [NODE, own('node/transactions.js')]),
+    'mappers-transactions': Ours('beanie 2.2.0, odmantic 1.1.0', [
+        OF_MAPPERS, own('mappers_transactions.py')], options=OF_A_SET),
     'causal': Ours('mongodb, mongo-driver, mongodb-driver-sync', [NODE, own('node/causal.js')]),
 }

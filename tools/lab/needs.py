@@ -76,6 +76,7 @@ def clients():
 def programs():
     """The programs of tests/programs/, and what their tests use; it fetches the suites itself."""
     install.debian('apt-programs.txt')
+    install.python('venv-mappers', 'python-mappers.txt')
     install.python('venv-programs', 'python-programs.txt')
     install.npm('node-programs')
     install.maven('spring')
