@@ -23,15 +23,6 @@ class TransactionsTest : public ReplicaSetTest {
             0);
     }
 
-    static bson::Object of(const std::string& command, int64_t number, const SessionId& id,
-                           const char* more = "") {
-        bson::Builder out;
-        out.append_all(bson::from_json(command));
-        id.append_to(out, "lsid");
-        out.append("txnNumber", number).append("autocommit", false);
-        if (*more != '\0') out.append_all(bson::from_json(more));
-        return out.object();
-    }
     // A request of the transaction under way; begin() makes the next one start another.
     bson::Object in(const std::string& command, const std::string& db = "test") {
         const bool starts = std::exchange(starts_, false);

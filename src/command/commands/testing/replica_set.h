@@ -66,6 +66,16 @@ class ReplicaSetTest : public ServiceTest {
     }
     // Returns the code that getLastError gives after an old message.
     int last_error() { return run_old(R"({"getlasterror": 1})")["code"].to_int32(); }
+    // Returns a request of a transaction; `more`: further fields.
+    static bson::Object of(const std::string& command, int64_t number, const SessionId& id,
+                           const char* more = "") {
+        bson::Builder out;
+        out.append_all(bson::from_json(command));
+        id.append_to(out, "lsid");
+        out.append("txnNumber", number).append("autocommit", false);
+        if (*more != '\0') out.append_all(bson::from_json(more));
+        return out.object();
+    }
     // Returns the text of a reply but for the time that each one of a member tells.
     static std::string without_time(const bson::Object& reply) {
         bson::Builder out;
