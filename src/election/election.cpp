@@ -185,7 +185,7 @@ void Election::hand_over(MemberId heir, int64_t now_ms) {
 
 std::string Election::objection_to(const Config& next) const {
     if (phase_ != Phase::primary) return "this member is not the primary";
-    if (next_config_) return "another configuration is being decided";
+    if (next_config_) return std::string(kIsDeciding);
     if (next.version <= config_.version) return "its version is not above the present one";
     if (!next.has_vote(self_.id)) return "the primary needs a vote";
     const auto count_new = [](const Config& of, const Config& than) {
@@ -194,8 +194,7 @@ std::string Election::objection_to(const Config& next) const {
     };
     if (count_new(next, config_) + count_new(config_, next) > 1)
         return "one voter at a time may come or go";
-    if (!commit_point_.is_settled(self_.id, config_))
-        return "the present configuration is not on a majority of the voters yet";
+    if (!commit_point_.is_settled(self_.id, config_)) return std::string(kNotSettled);
     return {};
 }
 
@@ -218,6 +217,14 @@ void Election::told(MemberId member, uint64_t round, const Known& known, int64_t
     rebuild_->known[member] = known;
     count_known();
     pursue(now_ms);
+}
+
+std::string Election::drop_rebuild() {
+    if (!rebuild_ || (pending_ && pending_->kind == Kind::create)) return {};
+    const bool asks_members = std::exchange(rebuild_, std::nullopt)->round != 0;
+    return asks_members ? "too few members with a vote have said that they are there with complete "
+                          "data"
+                        : std::string();
 }
 
 // A majority knows the last configuration that could be decided on, and each term that one of it

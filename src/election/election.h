@@ -61,6 +61,11 @@ namespace election {
 
 enum class Phase { starting, following, stopping, sealing, sealed, primary };
 
+// What reconfigure() refuses for a moment only.
+inline constexpr std::string_view kNotSettled =
+    "the present configuration is not on a majority of the voters yet: try it again";
+inline constexpr std::string_view kIsDeciding = "another configuration is being decided";
+
 class Election {
   public:
     struct Self {
@@ -120,6 +125,9 @@ class Election {
     };
     Known known() const { return {term_.number, config_.version, is_blank_}; }
     void told(MemberId member, uint64_t round, const Known& known, int64_t now_ms);
+    // Nobody waits for rebuild() any more, unless it is being done. Returns what it lacked; or
+    // nothing.
+    std::string drop_rebuild();
 
     // What the events so far ask for.
     std::vector<Action> take_actions() { return std::exchange(actions_, {}); }

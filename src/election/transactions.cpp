@@ -149,11 +149,16 @@ void Election::take(const View& view, int64_t now_ms) {
             if (voter.id != self_.id) actions_.push_back(AskKnown{voter.id, rebuild_->round});
         return count_known();
     }
-    if (view.term->number < term_.number)
-        return report(
-            fmt::format("the coordinator knows only term {}, and this member {}: it has "
-                        "the data of an earlier time",
-                        view.term->number, term_.number));
+    if (view.term->number < term_.number) {
+        std::string what = fmt::format(
+            "the coordinator knows only term {}, and this member {}: it has the data of an earlier "
+            "time. Start it empty; then rs.reconfig(rs.conf(), {{force: true}}) on any member "
+            "tells "
+            "it the set",
+            view.term->number, term_.number);
+        if (std::exchange(rebuild_, std::nullopt)) refuse(what);
+        return report(std::move(what));
+    }
     if (rebuild_ && rebuild_->round == 0) {
         rebuild_.reset();
         refuse("the coordinator knows the set");

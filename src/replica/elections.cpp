@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_stack.h"
+#include "bson/json.h"
 #include "oplog/entry.h"
 
 namespace replica {
@@ -112,6 +113,7 @@ void Elections::run() {
     Lock lock(mutex_);
     while (!is_stopping_) {
         try {
+            end_as_other();
             if (!election_) begin(lock);
             if (!actions_.empty()) perform_next(lock);
             const int64_t now_ms = base::ms_of_boot_clock();
@@ -149,8 +151,26 @@ void Elections::begin(Lock& lock) {
                                         .known_term = memory.term,
                                         .config = std::move(kept),
                                         .seed = std::random_device()()};
+    ++lives_;
     election_.emplace(keys_, self,
                       election::Election::Times{.timeout_ms = config->election_timeout_ms});
+}
+
+// A configuration may give this member another number, as which it begins anew: its copy counts
+// once it has all that the primary has.
+void Elections::end_as_other() {
+    const std::shared_ptr<const Config> config = member_.config();
+    if (!election_ || config == nullptr || config->own().id == election_->id() ||
+        election_->phase() == election::Phase::primary)
+        return;
+    base::log::info("replica set {}: this member was {} and is {} now", member_.set_name(),
+                    election_->id(), config->own().id);
+    election_.reset();
+    actions_.clear();
+    transact_.reset();
+    letters_.clear();
+    askers_.clear();
+    neighbours_.clear();
 }
 
 // An action that fails stays in front, and is tried again; without office there is no primary.
@@ -297,9 +317,11 @@ void Elections::run_coordinator() {
         if (is_stopping_) return;
         DCHECK(election_);
         const election::Transact transact = *std::exchange(transact_, std::nullopt);
+        const uint64_t life = lives_;
         lock.unlock();
         const std::optional<election::Answer> answer = ask_coordinator(transact.transaction);
         lock.lock();
+        if (!election_ || life != lives_) continue;
         election_->transacted(transact.number, answer, base::ms_of_boot_clock());
         take_actions();
     }
@@ -311,6 +333,8 @@ std::optional<election::Answer> Elections::ask_coordinator(const election::Trans
     const int64_t begun_ms = base::ms_of_boot_clock();
     std::string why;
     std::optional<election::Answer> answer = coordinator_->run(what, &why);
+    if (answer) why = whose(*answer);
+    if (!why.empty()) answer.reset();
     const std::lock_guard guard(mutex_);
     coordinator_ms_ = base::ms_of_boot_clock() - begun_ms;
     const bool was_there = is_coordinator_there_.value_or(true);
@@ -320,6 +344,21 @@ std::optional<election::Answer> Elections::ask_coordinator(const election::Trans
     if (!answer && was_there)
         base::log::warning("the coordinator does not answer ({}); the set goes on as it is", why);
     return answer;
+}
+
+// Says which other set the answer is of; empty: it is of this one, or of none.
+std::string Elections::whose(const election::Answer& answer) const {
+    const std::shared_ptr<const Config> config = member_.config();
+    std::string what;
+    const std::optional<election::View> view = keys_.view(answer, &what);
+    if (config == nullptr || !view || !view->config) return {};
+    const bson::Object document = bson::from_json(view->config->document);
+    const bson::Element id = document.doc().at_path("settings.replicaSetId");
+    if (id.type() != bson::Type::object_id || id.as_object_id() == config->set_id) return {};
+    return fmt::format(
+        "what it has is another set of the name {}, whose replicaSetId is {}: this member needs "
+        "another --coordinator",
+        member_.set_name(), bson::to_text(id));
 }
 
 std::optional<election::MemberId> Elections::id_of(const std::string& host) const {
@@ -338,6 +377,7 @@ void Elections::append_heartbeat(bson::Builder& out) const {
         .append("sealed", own.sealed)
         .append("config", own.config)
         .append("priority", own.priority)
+        .append("id", election_->id())
         .append("blank", election_->is_blank())
         .append("frozen", election_->abstains(base::ms_of_boot_clock()));
     oplog::append_position(out, "durable", {own.durable.term, own.durable.ts});
@@ -376,7 +416,7 @@ void Elections::answer(bson::Doc question, bson::Builder& out) {
     const int64_t now_ms = base::ms_of_boot_clock();
     const election::MemberId from = question["fromId"].to_int32();
     election_->heard(from, heartbeat_in(said), now_ms);
-    neighbours_[from] = neighbour_in(said, now_ms);
+    neighbours_[from] = neighbour_in(from, said, now_ms);
     if (const bson::Element ask = said["ask"]; ask.is_object()) {
         const std::optional<election::Question> what = question_in(ask.as_doc()["what"]);
         const int64_t term = ask.as_doc()["term"].to_int64();
@@ -400,8 +440,12 @@ void Elections::answer(bson::Doc question, bson::Builder& out) {
         reply.append("round", round.to_int64());
 }
 
-Elections::Neighbour Elections::neighbour_in(bson::Doc said, int64_t now_ms) {
-    return {.is_blank = said["blank"].truthy(),
+// One that takes part as another member still is none of this configuration yet.
+Elections::Neighbour Elections::neighbour_in(election::MemberId member, bson::Doc said,
+                                             int64_t now_ms) {
+    const bson::Element id = said["id"];
+    const bool is_other = id.is_number() && id.to_int32() != member;
+    return {.is_blank = is_other || said["blank"].truthy(),
             .is_frozen = said["frozen"].truthy(),
             .heard_ms = now_ms};
 }
@@ -423,7 +467,7 @@ void Elections::note_answer(const std::string& host, bson::Doc answer, int64_t s
     const int64_t now_ms = base::ms_of_boot_clock();
     if (!e.is_object()) return note_outsider(host, neighbours_[*id], now_ms);
     const bson::Doc said = e.as_doc();
-    const Neighbour& neighbour = neighbours_[*id] = neighbour_in(said, now_ms);
+    const Neighbour& neighbour = neighbours_[*id] = neighbour_in(*id, said, now_ms);
     const election::Heartbeat heartbeat = heartbeat_in(said);
     election_->answered(*id, heartbeat, sent_ms, now_ms);
     if (const bson::Element round = said["round"]; round.is_number())

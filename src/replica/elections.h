@@ -114,6 +114,9 @@ class Elections {
     void run();
     void run_coordinator();
     void begin(Lock& lock);
+    void end_as_other();
+    std::string whose(const election::Answer& answer) const;
+    void check_known(const election::Answer& answer);
     void perform_next(Lock& lock);
     void pass_time(int64_t now_ms);
     void take_actions();
@@ -125,7 +128,7 @@ class Elections {
     election::Answer needed_answer(const election::Transaction& what);
     std::string await_outcome(const std::function<void(int64_t now_ms)>& event,
                               const std::function<bool()>& is_done);
-    static Neighbour neighbour_in(bson::Doc said, int64_t now_ms);
+    static Neighbour neighbour_in(election::MemberId member, bson::Doc said, int64_t now_ms);
     void note_outsider(const std::string& host, Neighbour& neighbour, int64_t now_ms);
     std::optional<election::MemberId> id_of(const std::string& host) const;
     void append_heartbeat(bson::Builder& out) const;
@@ -142,6 +145,7 @@ class Elections {
     std::condition_variable changed_, outcome_came_;
     // Guarded by mutex_, all that follow.
     std::optional<election::Election> election_;  // nothing: there is no configuration
+    uint64_t lives_ = 0;                          // how many there have been
     std::deque<election::Action> actions_;
     bool is_performing_ = false;
     std::optional<election::Transact> transact_;

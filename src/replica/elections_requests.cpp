@@ -9,12 +9,14 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "replica/elections.h"
+#include "sched/operation.h"
 
 namespace replica {
 
 namespace {
 
 constexpr std::chrono::seconds kLimit{10};
+constexpr std::chrono::milliseconds kLooksAgain{50};
 constexpr int64_t kMsPerSecond = 1000;
 
 [[noreturn]] void not_there(const std::string& why) {
@@ -29,6 +31,23 @@ election::Answer Elections::needed_answer(const election::Transaction& what) {
     if (std::optional<election::Answer> answer = ask_coordinator(what)) return *std::move(answer);
     const std::lock_guard guard(mutex_);
     not_there(why_not_there_);
+}
+
+// No lock. What it decides has to be of the set as this member knows it.
+void Elections::check_known(const election::Answer& answer) {
+    std::string what;
+    const std::optional<election::View> view = keys_.view(answer, &what);
+    const std::lock_guard guard(mutex_);
+    const int64_t known = election_ ? election_->term().number : 0;
+    if (view && view->term && view->term->number >= known) return;
+    const std::string has = !view ? fmt::format("has at {} what no member has written", what)
+                            : !view->term ? "knows nothing of the set"
+                                          : fmt::format("knows only term {}, and this member {}",
+                                                        view->term->number, known);
+    base::fail(base::kNotYetInitialized,
+               "the coordinator {}. If its data is lost, start it empty: "
+               "rs.reconfig(rs.conf(), {{force: true}}) on any member tells it the set",
+               has);
 }
 
 void Elections::initiate(Config config) {
@@ -74,6 +93,8 @@ std::string Elections::await_outcome(const std::function<void(int64_t now_ms)>& 
         lock, kLimit, [&] { return is_stopping_ || outcome_ || (is_done && is_done()); });
     awaits_outcome_ = false;
     if (outcome_) return *outcome_;
+    if (!is_over && election_)
+        if (std::string lack = election_->drop_rebuild(); !lack.empty()) return lack;
     return is_over && !is_stopping_ ? std::string()
                                     : "the coordinator has not answered in time: look at what has "
                                       "become of it";
@@ -81,7 +102,7 @@ std::string Elections::await_outcome(const std::function<void(int64_t now_ms)>& 
 
 void Elections::reconfigure(const Config& config) {
     const std::lock_guard one(request_mutex_);
-    needed_answer(keys_.read());
+    check_known(needed_answer(keys_.read()));
     const std::shared_ptr<const Config> before = member_.needed_config();
     Config next(config);
     for (MemberConfig& member : next.members) {
@@ -89,8 +110,18 @@ void Elections::reconfigure(const Config& config) {
         member.has_vote = member.wants_vote && old != before->members.end() && old->has_vote &&
                           old->host == member.host;
     }
-    const std::string refusal = await_outcome(
-        [&](int64_t now_ms) { election_->reconfigure(Office::to_kept(next), now_ms); }, nullptr);
+    const auto until = std::chrono::steady_clock::now() + kLimit;
+    std::string refusal;
+    for (;;) {
+        refusal = await_outcome(
+            [&](int64_t now_ms) { election_->reconfigure(Office::to_kept(next), now_ms); },
+            nullptr);
+        const bool passes = refusal == election::kNotSettled || refusal == election::kIsDeciding;
+        if (!passes || std::chrono::steady_clock::now() >= until) break;
+        sched::Operation::check();
+        Lock lock(mutex_);
+        outcome_came_.wait_for(lock, kLooksAgain, [this] { return is_stopping_; });
+    }
     if (!refusal.empty()) base::fail(base::kNewReplicaSetConfigurationIncompatible, "{}", refusal);
 }
 
@@ -104,7 +135,7 @@ void Elections::rebuild() {
 
 void Elections::hand_over(const std::string& heir, int64_t seconds) {
     const std::lock_guard one(request_mutex_);
-    needed_answer(keys_.read());
+    check_known(needed_answer(keys_.read()));
     const std::optional<election::MemberId> id = id_of(heir);
     DCHECK(id);
     const std::string refusal = await_outcome(
@@ -120,8 +151,11 @@ void Elections::hand_over(const std::string& heir, int64_t seconds) {
 }
 
 void Elections::freeze(int64_t seconds) {
-    const std::lock_guard guard(mutex_);
-    if (election_) election_->abstain(base::ms_of_boot_clock() + seconds * kMsPerSecond);
+    {
+        const std::lock_guard guard(mutex_);
+        if (election_) election_->abstain(base::ms_of_boot_clock() + seconds * kMsPerSecond);
+    }
+    member_.peers_.ask_soon();  // and so tell them
 }
 
 bool Elections::is_frozen(election::MemberId member) const {

@@ -170,6 +170,32 @@ TEST_F(ElectionsTest, NothingBeginsWithoutTheCoordinator) {
     EXPECT_TRUE(voter.leads());
 }
 
+TEST_F(ElectionsTest, AnotherSetOfTheNameIsLeftAlone) {
+    Store foreign;
+    Voter voter(store_, kFirst), stranger(foreign, kFirst);
+    stranger.member().initiate(bson::Doc());
+    voter.member().initiate(bson::Doc());
+    stranger.end();
+    stranger.start();
+    ASSERT_TRUE(comes_true([&] { return stranger.elections().term() == 2; }));
+    voter.end();
+    {
+        const std::lock_guard guard(store_.mutex), other(foreign.mutex);
+        std::swap(store_.coordinator, foreign.coordinator);
+    }
+    voter.start();
+    const auto why = [&] {
+        bson::Builder status;
+        voter.elections().append_status(status);
+        const bson::Element said = status.doc().at_path("coordinator.why");
+        return said ? std::string(said.as_string()) : std::string();
+    };
+    ASSERT_TRUE(comes_true([&] { return !why().empty(); }));
+    EXPECT_NE(why().find("another set of the name rs0"), std::string::npos) << why();
+    EXPECT_FALSE(voter.leads());
+    EXPECT_EQ(voter.elections().term(), 1);
+}
+
 TEST_F(ElectionsTest, AMemberWhoseDirectoryIsNotItsOwnDoesNotStand) {
     Voter voter(store_, kFirst);
     voter.member().initiate(bson::Doc());
