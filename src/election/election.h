@@ -125,8 +125,7 @@ class Election {
     };
     Known known() const { return {term_.number, config_.version, is_blank_}; }
     void told(MemberId member, uint64_t round, const Known& known, int64_t now_ms);
-    // Nobody waits for rebuild() any more, unless it is being done. Returns what it lacked; or
-    // nothing.
+    // Ends rebuild(), unless it is being done. Returns what it lacked; or nothing.
     std::string drop_rebuild();
 
     // What the events so far ask for.

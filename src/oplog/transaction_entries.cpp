@@ -12,13 +12,14 @@ namespace {
 
 // An entry takes at most so much beside its documents and its name, with its number in the array.
 constexpr int64_t kFieldBytes = 64;
+constexpr int64_t kKeyBytes = 8;  // of an entry, in front of it in the list
 constexpr std::string_view kApplyOps = "applyOps";
 
 }  // namespace
 
 void TransactionEntries::prepare(int64_t entry_bytes) {
     const int64_t more = entry_bytes + kFieldBytes;
-    const int64_t all = bytes() + count_ + more;
+    const int64_t all = bytes() + count_ * kKeyBytes + more;
     if (all > kBytesMax)
         base::fail(base::kTransactionTooLarge,
                    "the changes of one transaction may have {} bytes together; with this one they "
@@ -38,7 +39,7 @@ void TransactionEntries::add(char op, std::string_view ns, bson::Doc o, const bs
 }
 
 bson::Object TransactionEntries::command() const {
-    bson::Buffer buffer(entries_.size() + static_cast<size_t>(count_) * 8 + kFieldBytes);
+    bson::Buffer buffer(entries_.size() + static_cast<size_t>(count_ * kKeyBytes + kFieldBytes));
     bson::Builder command(buffer);
     {
         bson::Builder list = command.sub_array(kApplyOps);

@@ -16,7 +16,8 @@ namespace oplog {
 
 class TransactionEntries {
   public:
-    static constexpr int64_t kBytesMax = bson::kDocumentBytesMax;
+    // One document of any size may be in them; what is around them in the log has the rest.
+    static constexpr int64_t kBytesMax = bson::kInternalBytesMax - 1024;
 
     TransactionEntries() = default;
     TransactionEntries(const TransactionEntries&) = delete;

@@ -172,12 +172,12 @@ TEST_F(ElectionsTest, NothingBeginsWithoutTheCoordinator) {
 
 TEST_F(ElectionsTest, AnotherSetOfTheNameIsLeftAlone) {
     Store foreign;
-    Voter voter(store_, kFirst), stranger(foreign, kFirst);
-    stranger.member().initiate(bson::Doc());
+    Voter voter(store_, kFirst), namesake(foreign, kFirst);
+    namesake.member().initiate(bson::Doc());
     voter.member().initiate(bson::Doc());
-    stranger.end();
-    stranger.start();
-    ASSERT_TRUE(comes_true([&] { return stranger.elections().term() == 2; }));
+    namesake.end();
+    namesake.start();
+    ASSERT_TRUE(comes_true([&] { return namesake.elections().term() == 2; }));
     voter.end();
     {
         const std::lock_guard guard(store_.mutex), other(foreign.mutex);

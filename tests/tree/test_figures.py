@@ -42,7 +42,7 @@ ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 
              'src/command/write')
 FOLDER_FILES_MOST = 45
 PRODUCT_FILE_LINES_MOST = 634
-PYTHON_LINES_MOST = 48610  # of tests and tools together; what a shell can ask is in jstests/
+PYTHON_LINES_MOST = 48670  # of tests and tools together; what a shell can ask is in jstests/
 
 
 def tracked(folder='.'):

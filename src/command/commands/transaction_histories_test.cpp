@@ -101,7 +101,7 @@ std::string HistoriesTest::fault(const std::vector<Done>& history, const Lists& 
             if (seen != 0 && seen != asked) return "a read has half of a transaction";
         }
     }
-    return committed == places.size() ? "" : "a value of nobody is there";
+    return committed == places.size() ? "" : "a value of no transaction is there";
 }
 
 TEST_F(HistoriesTest, FaultsAreFound) {
@@ -120,7 +120,7 @@ TEST_F(HistoriesTest, FaultsAreFound) {
               "a read has half of a transaction");
     EXPECT_EQ(fault({{.value = 7, .is_committed = true, .read = {}}}, {{1, {7}}}),
               "half of a transaction is there");
-    EXPECT_EQ(fault({}, {{1, {7}}}), "a value of nobody is there");
+    EXPECT_EQ(fault({}, {{1, {7}}}), "a value of no transaction is there");
 }
 
 TEST_F(HistoriesTest, AreOfSnapshots) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "command/commands/testing/replica_set.h"
+#include "sched/memory.h"
 
 namespace command {
 namespace {
@@ -348,14 +349,52 @@ TEST_F(TransactionsTest, HaveNoStagesThatLeaveTheirSnapshot) {
 
 TEST_F(TransactionsTest, AreNoLargerThanADocument) {
     const std::string text(4 << 20, 'x');
+    const std::string insert = R"({"insert": "c", "documents": [{"t": ")" + text + R"("}]})";
     begin();
-    for (int i = 0; i < 3; ++i)
-        ok(in(fmt::format(R"({{"insert": "c", "documents": [{{"t": "{}"}}]}})", text)));
-    const bson::Object reply =
-        in(fmt::format(R"({{"insert": "c", "documents": [{{"t": "{}"}}]}})", text));
+    for (int i = 0; i < 4; ++i)
+        ok(in(insert));
+    const bson::Object reply = in(insert);
     EXPECT_EQ(reply.doc().at_path("writeErrors.0.code").to_int32(), base::kTransactionTooLarge);
     EXPECT_EQ(open(), 0);
     EXPECT_EQ(outside(), kTwo);
+}
+
+TEST_F(TransactionsTest, MayHaveADocumentOfAnySize) {
+    begin();
+    const std::string text((16 << 20) - 100, 'x');
+    const bson::Object reply = in(R"({"insert": "c", "documents": [{"t": ")" + text + R"("}]})");
+    ok(reply);
+    EXPECT_EQ(reply["n"].to_int32(), 1);
+    ok(abort());
+}
+
+// Again it would be the same.
+TEST_F(TransactionsTest, AloneBeyondTheMemoryOfAllAreNotBegunAgain) {
+    sched::memory::set_limits(sched::memory::kOperationBytes / 16, sched::memory::kAllBytes);
+    begin();
+    for (int i = 0; i < 3; ++i)
+        ok(in(R"({"insert": "c", "documents": [{"t": ")" + std::string(4 << 20, 'x') + R"("}]})"));
+    service_->transactions().look_after(true, std::chrono::seconds(60));
+    sched::memory::set_limits(sched::memory::kOperationBytes, sched::memory::kAllBytes);
+    fails(in(R"({"find": "c"})"), base::kTransactionTooLarge);
+    fails(commit(), base::kTransactionTooLarge);
+}
+
+TEST_F(TransactionsTest, KeepTheirNumberToThemselves) {
+    begin();
+    ok(in(kSet5));
+    bson::Builder write;
+    write.append_all(bson::from_json(R"({"insert": "c", "documents": [{"_id": 9}]})"));
+    session_id_.append_to(write, "lsid");
+    write.append("txnNumber", number_);
+    EXPECT_EQ(code(run(write.object())), base::kInvalidOptions);
+    EXPECT_EQ(code(run(of(R"({"find": "c"})", number_ + 1, session_id_))),
+              base::kNoSuchTransaction);
+    EXPECT_EQ(code(run(of(R"({"commitTransaction": 1})", number_ + 1, session_id_), "admin")),
+              base::kNoSuchTransaction);
+    EXPECT_EQ(open(), 1);
+    ok(commit());
+    EXPECT_EQ(outside(), "[ { _id: 1, a: 5 }, { _id: 2, a: 2 } ]");
 }
 
 TEST_F(TransactionsTest, EndWithTheirSessionOrAHigherNumber) {

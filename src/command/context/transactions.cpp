@@ -35,6 +35,14 @@ size_t share_of_memory() {
     return static_cast<size_t>(sched::memory::operation_limit() / 8);
 }
 
+[[noreturn]] void fail_unknown(int64_t number, int64_t last) {
+    base::fail(
+        base::kNoSuchTransaction,
+        "there is no transaction by the txnNumber {} in this session, whose last one has the "
+        "number {}",
+        number, last);
+}
+
 int64_t micros(Transactions::Clock::duration time) {
     return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
 }
@@ -81,16 +89,12 @@ std::unique_ptr<Transactions::Use> Transactions::go_on(const SessionId& session,
         const std::lock_guard guard(mutex_);
         const auto found = all_.find(session);
         if (found == all_.end() || found->second.number != number)
-            base::fail(base::kNoSuchTransaction,
-                       "there is no transaction by the txnNumber {} in this session, whose last "
-                       "one has the number {}",
-                       number, found == all_.end() ? -1 : found->second.number);
+            fail_unknown(number, found == all_.end() ? -1 : found->second.number);
         One& one = found->second;
         if (one.state == State::committed)
             base::fail(base::kTransactionCommitted, "Transaction {} has been committed.", number);
         if (one.state == State::aborted)
-            base::fail(base::kNoSuchTransaction, "Transaction {} has been aborted: {}", number,
-                       one.why);
+            base::fail(one.code, "Transaction {} has been aborted: {}", number, one.why);
         DCHECK(one.state == State::open && one.work != nullptr);
         one.state = State::running;
         one.used = Clock::now();
@@ -110,6 +114,24 @@ bool Transactions::is_committed(const SessionId& session, int64_t number) const 
     const auto found = all_.find(session);
     return found != all_.end() && found->second.number == number &&
            found->second.state == State::committed;
+}
+
+void Transactions::check_can_go_on(const SessionId& session, int64_t number) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = all_.find(session);
+    if (found != all_.end() && found->second.state <= State::running &&
+        found->second.number < number)
+        fail_unknown(number, found->second.number);
+}
+
+void Transactions::check_is_of_write(const SessionId& session, int64_t number) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = all_.find(session);
+    if (found != all_.end() && found->second.number == number &&
+        found->second.state != State::committed)
+        base::fail(base::kInvalidOptions,
+                   "Must specify autocommit=false on all operations of a multi-statement "
+                   "transaction.");
 }
 
 void Transactions::note_number(const SessionId& session, int64_t number) {
@@ -161,13 +183,20 @@ void Transactions::look_after(bool is_primary, std::chrono::seconds lifetime) {
             if (one.state == State::open) bytes += one.bytes;
         return bytes > share_of_memory();
     };
-    while (takes_too_much())
-        abort_oldest({}, "all transactions together had changed more than there is memory for");
+    while (takes_too_much()) {
+        if (counts().inactive > 1)
+            abort_oldest({}, "all transactions together had changed more than there is memory for");
+        else  // again it would be the same
+            abort_oldest({},
+                         "it alone had changed more than there is memory for: a twentieth of "
+                         "memoryLimitMB",
+                         base::kTransactionTooLarge);
+    }
     if (engine_.is_short_of_cache())
         abort_oldest(std::chrono::seconds(1), "the cache was full of what it alone could see");
 }
 
-void Transactions::abort_oldest(Clock::duration at_least, std::string_view why) {
+void Transactions::abort_oldest(Clock::duration at_least, std::string_view why, int code) {
     const auto until = Clock::now() - at_least;
     std::optional<SessionId> oldest;
     {
@@ -179,7 +208,11 @@ void Transactions::abort_oldest(Clock::duration at_least, std::string_view why) 
             begun = one.begun;
         }
     }
-    if (oldest) abort_if([&](const SessionId& id, const One&) { return id == *oldest; }, why);
+    if (!oldest) return;
+    abort_if([&](const SessionId& id, const One&) { return id == *oldest; }, why);
+    const std::lock_guard guard(mutex_);
+    const auto found = all_.find(*oldest);
+    if (found != all_.end() && found->second.why == why) found->second.code = code;
 }
 
 // Requests that come from here on find that they have ended, even where their locks go a moment

@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "bson/builder.h"
 #include "command/context/logical_sessions.h"
 #include "oplog/transaction_entries.h"
@@ -74,6 +75,11 @@ class Transactions {
     void give_up(const SessionId& session, int64_t number);
     // Whether it was committed, as far as is known here.
     bool is_committed(const SessionId& session, int64_t number) const;
+    // Throws base::Error 251 where the session has an open one of a lower number, which no request
+    // can go on with by this number.
+    void check_can_go_on(const SessionId& session, int64_t number) const;
+    // Throws base::Error 72 where the number is one of a transaction.
+    void check_is_of_write(const SessionId& session, int64_t number) const;
     // The session uses that number: what it has open of a lower one ends.
     void note_number(const SessionId& session, int64_t number);
 
@@ -111,9 +117,10 @@ class Transactions {
     struct One {
         int64_t number = -1;
         State state = State::aborted;
-        std::string why;             // it was aborted, or is to be when its request is over
-        bool is_doomed = false;      // running only
-        std::unique_ptr<Work> work;  // open only
+        std::string why;  // it was aborted, or is to be when its request is over
+        int code = base::kNoSuchTransaction;  // what its client hears then
+        bool is_doomed = false;               // running only
+        std::unique_ptr<Work> work;           // open only
         std::string who;
         Clock::time_point begun{};
         Clock::time_point used{};  // the last request began
@@ -127,7 +134,8 @@ class Transactions {
 
     // Ends those that are open, and marks those that run.
     void abort_if(const Doomed& doomed, std::string_view why);
-    void abort_oldest(Clock::duration at_least, std::string_view why);
+    void abort_oldest(Clock::duration at_least, std::string_view why,
+                      int code = base::kNoSuchTransaction);
     // A use of it is over, which has been left.
     void park(const SessionId& session, std::unique_ptr<Work> work);
     void finish(const SessionId& session, std::unique_ptr<Work> work, State state,

@@ -283,6 +283,16 @@ bool take_fields_of_admitted(Invocation& invocation, const Command& command) try
     throw;
 }
 
+void check_number(const Invocation& invocation, const Command& command) {
+    const Transactions& all = invocation.service.transactions();
+    if (!invocation.in_transaction) {
+        check_retryable(invocation, command);
+        all.check_is_of_write(*invocation.session, *invocation.txn_number);
+    } else if (!invocation.starts_transaction) {
+        all.check_can_go_on(*invocation.session, *invocation.txn_number);
+    }
+}
+
 void execute(Invocation& invocation, const Command& command) {
     DCHECK(invocation.reply != nullptr && !invocation.started);
     // Rights are looked up there.
@@ -306,7 +316,7 @@ void execute(Invocation& invocation, const Command& command) {
         invocation.client.access_control().enabled && !invocation.client.login().logged_in();
     if ((command.flags & kNoSession) != 0 || unauthenticated) invocation.session.reset();
     check_transaction(invocation, command);
-    if (invocation.txn_number && !invocation.in_transaction) check_retryable(invocation, command);
+    if (invocation.txn_number) check_number(invocation, command);
     if (invocation.session)
         invocation.service.sessions().use(*invocation.session,
                                           invocation.client.operation().started(),
