@@ -363,6 +363,10 @@ def disturb(found, chance):
         ('etcds slow', lambda: make_slow(some))))
 
 
+def updates(member):
+    return member.run('serverStatus', seconds=30)['opcounters']['update']
+
+
 def calm(program, chance, minutes):
     """(disturbances, updates, failures)"""
     disturbances, failures = 0, []
@@ -381,10 +385,9 @@ def calm(program, chance, minutes):
                 end = begin()
                 time.sleep(1)
                 if what.startswith('etcds'):
-                    before = primary.run('serverStatus')['opcounters']['update']
-                    time.sleep(1)
-                    if primary.run('serverStatus')['opcounters']['update'] <= before:
-                        failures.append('no writes: ' + what)
+                    before = updates(primary)
+                    cluster.wait_until('writes beside ' + what,
+                                       lambda before=before: updates(primary) > before)
                 end()
                 disturbances += 1
             said = json.loads(clients.stdout.readline() or '{"errors": 1, "operations": 0}')
