@@ -61,7 +61,7 @@ namespace election {
 
 enum class Phase { starting, following, stopping, sealing, sealed, primary };
 
-// What reconfigure() refuses for a moment only.
+// Refusals of reconfigure() that pass.
 inline constexpr std::string_view kNotSettled =
     "the present configuration is not on a majority of the voters yet: try it again";
 inline constexpr std::string_view kIsDeciding = "another configuration is being decided";

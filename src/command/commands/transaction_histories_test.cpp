@@ -62,7 +62,7 @@ class HistoriesTest : public ReplicaSetTest {
             history.push_back(std::move(done));
         }
     }
-    // What a history shows that no order of snapshots could have made; empty: nothing.
+    // Returns the first thing that no order of snapshots could have made; empty: there is none.
     static std::string fault(const std::vector<Done>& history, const Lists& final);
 };
 

@@ -208,22 +208,19 @@ void Transactions::abort_oldest(Clock::duration at_least, std::string_view why, 
             begun = one.begun;
         }
     }
-    if (!oldest) return;
-    abort_if([&](const SessionId& id, const One&) { return id == *oldest; }, why);
-    const std::lock_guard guard(mutex_);
-    const auto found = all_.find(*oldest);
-    if (found != all_.end() && found->second.why == why) found->second.code = code;
+    if (oldest) abort_if([&](const SessionId& id, const One&) { return id == *oldest; }, why, code);
 }
 
 // Requests that come from here on find that they have ended, even where their locks go a moment
 // later.
-void Transactions::abort_if(const Doomed& doomed, std::string_view why) {
+void Transactions::abort_if(const Doomed& doomed, std::string_view why, int code) {
     std::vector<std::pair<Ended, std::unique_ptr<Work>>> over;
     {
         const std::lock_guard guard(mutex_);
         for (auto& [session, one] : all_) {
             if (one.state > State::running || !doomed(session, one)) continue;
             if (one.state == State::open) {
+                one.code = code;
                 std::unique_ptr<Work> work = std::move(one.work);
                 Ended ended =
                     end_locked(session, one, {work->entries.count(), work->entries.bytes()},
@@ -232,6 +229,7 @@ void Transactions::abort_if(const Doomed& doomed, std::string_view why) {
             } else if (!one.is_doomed) {
                 one.is_doomed = true;
                 one.why = why;
+                one.code = code;
             }
         }
     }

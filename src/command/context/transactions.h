@@ -133,7 +133,7 @@ class Transactions {
     using Doomed = std::function<bool(const SessionId&, const One&)>;
 
     // Ends those that are open, and marks those that run.
-    void abort_if(const Doomed& doomed, std::string_view why);
+    void abort_if(const Doomed& doomed, std::string_view why, int code = base::kNoSuchTransaction);
     void abort_oldest(Clock::duration at_least, std::string_view why,
                       int code = base::kNoSuchTransaction);
     // A use of it is over, which has been left.
