@@ -61,7 +61,7 @@ def up(found, settings):
                                                        primary.name))
 
 
-def main():
+def parse(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument('what', choices=('up', 'status', 'kill', 'cut', 'down'))
     parser.add_argument('name', nargs='?')
@@ -70,15 +70,18 @@ def main():
     parser.add_argument('--option', action='append', default=[])
     parser.add_argument('--electionTimeout', type=int)
     parser.add_argument('--watch', action='store_true')
-    arguments = parser.parse_args()
+    return parser.parse_args(words)
+
+
+def main():
+    arguments = parse()
     if arguments.what != 'up' and not os.path.exists(os.path.join(arguments.folder,
                                                                   'cluster.json')):
         raise cluster.ClusterError('there is none: ./lab cluster up makes it')
     found = cluster.Cluster(arguments.folder, arguments.program, arguments.option,
                             has_network=os.geteuid() == 0 and bool(shutil.which('ip')))
     if arguments.what in ('kill', 'cut') and arguments.name not in found.programs:
-        raise cluster.ClusterError("%s which one? there are %s" % (arguments.what,
-                                                                   ' '.join(found.programs)))
+        raise cluster.ClusterError(arguments.what + ' which one? ' + ' '.join(found.programs))
     if arguments.what == 'up':
         timeout = arguments.electionTimeout
         up(found, {'electionTimeoutMillis': timeout} if timeout else {})

@@ -9,7 +9,8 @@ import unittest
 from unittest import mock
 
 from bare import PYTHON, TOP, Bare
-from lab import bench, commands, products
+from lab import base, bench, clustering, commands, products
+import run_cluster
 import server
 
 EXPERIMENTS = {
@@ -190,3 +191,14 @@ class Programs(unittest.TestCase):
 
     def test_crash_states(self):
         self.check(products.crash_parser([]), self.options_in_help('crash_states'))
+
+
+class Clusters(Bare):
+    def test_a_name_goes_on(self):
+        with open(os.path.join(self.folder, 'cluster.json'), 'w', encoding='ascii'), \
+                mock.patch.object(clustering, 'FOLDER', self.folder), \
+                mock.patch.object(base, 'DRIVER_PYTHON', PYTHON):
+            for words in (['kill', 'm1'], ['cut', 'e2'], ['status', '--watch'], ['down']):
+                found = run_cluster.parse(self.lab('cluster', *words)[1].split()[3:])
+                self.assertEqual([found.what, found.name or '--watch' * found.watch][:len(words)],
+                                 words)

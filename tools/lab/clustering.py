@@ -9,9 +9,9 @@ FOLDER = os.path.join(base.BUILD, 'cluster')
 WORDS = ('up', 'status', 'kill', 'cut', 'down')
 
 
-def run(words, *more):
-    base.become(base.DRIVER_PYTHON, os.path.join(base.TOP, 'tools', 'run_cluster.py'), *words,
-                '--folder', FOLDER, *more)
+def run(*words):
+    base.become(base.DRIVER_PYTHON, os.path.join(base.TOP, 'tools', 'run_cluster.py'),
+                '--folder', FOLDER, *words)
 
 
 def up(words):
@@ -26,7 +26,7 @@ def up(words):
     selections.build(selection, 'mongod')
     if selection == 'all' and not serving.has_config(options):
         options = ['--config', os.path.join(base.TOP, 'conf', 'durable.yaml'), *options]
-    run(['up'], *own, '--program', selections.program(selection, 'mongod'),
+    run('up', *own, '--program', selections.program(selection, 'mongod'),
         *('--option=' + option for option in options))
 
 
@@ -41,7 +41,7 @@ def cluster(words):
     arguments = parser.check(words)
     if not os.path.exists(os.path.join(FOLDER, 'cluster.json')):
         base.give_up('there is no cluster: ./lab cluster up makes one')
-    run([arguments.what], *([arguments.name] if arguments.name else []),
+    run(arguments.what, *([arguments.name] if arguments.name else []),
         *(['--watch'] if arguments.watch else []))
 
 
