@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/connect.hpp>
@@ -11,6 +12,8 @@
 #include <boost/asio/ssl.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -44,7 +47,7 @@ std::string failure_in(const std::string& body, unsigned status) {
         const bson::Object object = bson::from_json(body);
         if (const bson::Element e = object.doc()["error"]; e.is_string()) text = e.as_string();
     } catch (const base::Error&) {
-        text.clear();  // a proxy's, perhaps
+        text = body.substr(0, body.find_first_of("\r\n"));  // a proxy's, perhaps
     }
     return fmt::format("HTTP {}{}{}", status, text.empty() ? "" : ": ", text.substr(0, kQuotedMax));
 }
@@ -192,6 +195,9 @@ std::vector<Endpoint> parse_endpoints(std::string_view urls) {
 Etcd::Etcd(EtcdOptions options) : options_(std::move(options)), tls_(std::make_unique<Tls>()) {
     DCHECK(!options_.endpoints.empty());
     error_code error;
+    for (const std::string* file : {&options_.ca_file, &options_.certificate_key_file})
+        if (!file->empty() && ::access(file->c_str(), R_OK) != 0)
+            base::fail(base::kBadValue, "error opening file {}: {}", *file, std::strerror(errno));
     const auto check = [&error](const std::string& file) {
         if (error)
             base::fail(base::kBadValue, "{} cannot be used for the coordinator: {}", file,

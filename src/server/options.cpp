@@ -137,6 +137,8 @@ void check_replication() {
                       replica_set.get()));
     check(!coordinator.is_set() || replica_set.is_set(), "--coordinator needs --replSet");
     check(!coordinator.is_set() || !coordinator.get().empty(), "--coordinator names no etcd");
+    check(!coordinator.is_set() || journal_enabled(),
+          "--coordinator needs the journal: members promise what is in theirs");
     for (const Text* each : {&coordinator_user, &coordinator_password_file, &coordinator_ca_file,
                              &coordinator_certificate_key_file})
         check(!each->is_set() || coordinator.is_set(),

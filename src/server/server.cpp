@@ -191,6 +191,7 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
 
 void Server::open_data() {
     identity_ = identity_of_options();
+    if (options::coordinator.is_set()) coordinator_ = open_coordinator();
     engine_ = open_engine();
     context_.data_directory = std::filesystem::canonical(options::dbpath.get()).generic_string();
     follow_options();
@@ -255,10 +256,7 @@ void Server::open_member() {
                                  .why_alone = why_alone()});
     context_.member = member_.get();
     if (options::coordinator.is_set()) {
-        if (!engine_->durability().journaling())
-            base::fail(base::kInvalidOptions,
-                       "--coordinator needs the journal: members promise what is in theirs");
-        elections_ = std::make_unique<replica::Elections>(*member_, open_coordinator(),
+        elections_ = std::make_unique<replica::Elections>(*member_, std::move(coordinator_),
                                                           options::coordinator.get());
         member_->set_elections(elections_.get());
     }

@@ -68,9 +68,10 @@ class Server {
     const query::FilterExpressions expressions_{query::OuterVariables()};  // of validators
     std::unique_ptr<oplog::Log> log_of_writes_;                            // null: there is none
     std::unique_ptr<catalog::Catalog> catalog_;
-    peer::Identity identity_;                        // among the members of the set
-    std::unique_ptr<replica::Member> member_;        // null: of no set
-    std::unique_ptr<replica::Elections> elections_;  // null: it elects no primary
+    peer::Identity identity_;                             // among the members of the set
+    std::unique_ptr<election::Coordinator> coordinator_;  // until elections_ has it
+    std::unique_ptr<replica::Member> member_;             // null: of no set
+    std::unique_ptr<replica::Elections> elections_;       // null: it elects no primary
     std::unique_ptr<command::Service> service_;
     std::unique_ptr<wire::Listener> listener_;
     std::vector<std::unique_ptr<Periodic>> background_;
