@@ -94,12 +94,8 @@ struct TellHeir {
 struct Outcome {
     std::string refusal;
 };
-// To be shown to people; the same one is said once.
-struct Problem {
-    std::string what;
-};
 
 using Action = std::variant<Ask, Reply, Transact, Stop, KeepConfig, KeepSelf, Follow, BecomePrimary,
-                            BecomeSecondary, CatchUp, AskKnown, TellHeir, Outcome, Problem>;
+                            BecomeSecondary, CatchUp, AskKnown, TellHeir, Outcome>;
 
 }  // namespace election

@@ -140,6 +140,8 @@ class Election {
     MemberId followed() const { return follows_ ? term_.primary : kNoMember; }
     // Of the primary.
     Position committed() const { return commit_point_.get(); }
+    // What is wrong with what the coordinator has answered last; empty: nothing.
+    const std::string& problem() const { return problem_; }
     // Up to when the primary may answer.
     int64_t lease_end_ms(int64_t now_ms) const;
     Heartbeat heartbeat() const;
@@ -193,7 +195,6 @@ class Election {
     std::string objection_to(const Config& next) const;
     void count_known();
     void refuse(std::string why) { actions_.push_back(Outcome{std::move(why)}); }
-    void report(std::string problem) { actions_.push_back(Problem{std::move(problem)}); }
 
     const Keys keys_;
     Self self_;
@@ -222,6 +223,7 @@ class Election {
     uint64_t last_number_ = 0;
     int64_t not_before_ms_ = 0;  // the next transaction, after one without an answer
     int64_t last_answer_ms_ = 0;
+    std::string problem_;
     bool wants_read_ = true;
     std::vector<Asker> askers_;
     std::optional<uint64_t> dry_since_;  // the own dry question, as Asker::since

@@ -104,14 +104,13 @@ void Election::transacted(uint64_t number, const std::optional<Answer>& answer, 
         settle(kind, false);
     } else {
         last_answer_ms_ = now_ms;
+        problem_.clear();
         std::string what;
         if (const std::optional<View> view = keys_.view(*answer, &what))
             take(*view, now_ms);
         else
-            report(
-                fmt::format("what the coordinator has at {} is nothing that a member has "
-                            "written",
-                            what));
+            problem_ = fmt::format(
+                "what the coordinator has at {} is nothing that a member has written", what);
         settle(kind, answer->succeeded);
         if (!answer->succeeded) not_before_ms_ = now_ms + kAgainMs;
     }
@@ -139,10 +138,10 @@ void Election::settle(Kind kind, bool is_done) {
 void Election::take(const View& view, int64_t now_ms) {
     if (!view.term) {
         if (!rebuild_)
-            return report(
+            problem_ =
                 "the coordinator knows nothing of the set. If its data is lost, "
-                "rs.reconfig(rs.conf(), {force: true}) on any member tells it");
-        if (rebuild_->round != 0) return;
+                "rs.reconfig(rs.conf(), {force: true}) on any member tells it";
+        if (!rebuild_ || rebuild_->round != 0) return;
         rebuild_->round = ++rounds_;
         rebuild_->gen = fmt::format("{:016x}", random_());
         for (const Voter& voter : config_.voters)
@@ -150,14 +149,14 @@ void Election::take(const View& view, int64_t now_ms) {
         return count_known();
     }
     if (view.term->number < term_.number) {
-        std::string what = fmt::format(
+        problem_ = fmt::format(
             "the coordinator knows only term {}, and this member {}: it has the data of an earlier "
             "time. Start it empty; then rs.reconfig(rs.conf(), {{force: true}}) on any member "
             "tells "
             "it the set",
             view.term->number, term_.number);
-        if (std::exchange(rebuild_, std::nullopt)) refuse(what);
-        return report(std::move(what));
+        if (std::exchange(rebuild_, std::nullopt)) refuse(problem_);
+        return;
     }
     if (rebuild_ && rebuild_->round == 0) {
         rebuild_.reset();
@@ -183,10 +182,10 @@ bool Election::take_process(const View& view) {
         was_own_ = true;
         wants_hello_ = false;
     } else if (was_own_ && is_there) {
-        report(
-            fmt::format("another process is member {} for the coordinator: is there a copy of "
-                        "this server's directory in use?",
-                        self_.id));
+        problem_ = fmt::format(
+            "another process is member {} for the coordinator: is there a copy of this server's "
+            "directory in use?",
+            self_.id);
     } else {
         wants_hello_ = true;
         if (is_there && found->second.starts >= self_.start.starts) {

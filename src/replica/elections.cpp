@@ -225,8 +225,6 @@ void Elections::perform(const election::Action& action) {
         office_.keep_config(keep->config);
     } else if (const auto* const self = std::get_if<election::KeepSelf>(&action)) {
         office_.keep_self(self->starts, self->is_blank);
-    } else if (const auto* const problem = std::get_if<election::Problem>(&action)) {
-        member_.report_problem(problem->what);
     } else if (const auto* const outcome = std::get_if<election::Outcome>(&action)) {
         const std::lock_guard guard(mutex_);
         if (std::exchange(awaits_outcome_, false)) outcome_ = outcome->refusal;
@@ -323,11 +321,22 @@ void Elections::run_coordinator() {
         lock.lock();
         if (!election_ || life != lives_) continue;
         election_->transacted(transact.number, answer, base::ms_of_boot_clock());
+        log_problem();
         take_actions();
     }
 }
 
-// No lock. Nothing: it has not answered, which is logged once.
+// The same is said once.
+void Elections::log_problem() {
+    const std::string& what = election_->problem();
+    if (std::exchange(problem_, what) == what) return;
+    if (what.empty())
+        base::log::info("replica set {}: the coordinator has what it should", member_.set_name());
+    else
+        base::log::error("replica set {}: {}", member_.set_name(), what);
+}
+
+// No lock. Nothing: it has not answered; each new reason is logged.
 std::optional<election::Answer> Elections::ask_coordinator(const election::Transaction& what) {
     const std::lock_guard one(coordinator_mutex_);
     const int64_t begun_ms = base::ms_of_boot_clock();
@@ -339,9 +348,9 @@ std::optional<election::Answer> Elections::ask_coordinator(const election::Trans
     coordinator_ms_ = base::ms_of_boot_clock() - begun_ms;
     const bool was_there = is_coordinator_there_.value_or(true);
     is_coordinator_there_ = answer.has_value();
-    why_not_there_ = why;
+    const bool is_new = std::exchange(why_not_there_, why) != why;
     if (answer && !was_there) base::log::info("the coordinator {} answers again", endpoints_);
-    if (!answer && was_there)
+    if (!answer && is_new)
         base::log::warning("the coordinator does not answer ({}); the set goes on as it is", why);
     return answer;
 }

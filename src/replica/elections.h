@@ -76,6 +76,8 @@ class Elections {
     // Whether that member has said that it stands for no election for now.
     bool is_frozen(election::MemberId member) const;
     int64_t term() const;
+    // What is wrong with the coordinator, for people; empty: nothing.
+    std::string problem() const;
     // Appends term and coordinator, for people.
     void append_status(bson::Builder& out) const;
 
@@ -117,6 +119,7 @@ class Elections {
     void end_as_other();
     std::string whose(const election::Answer& answer) const;
     void check_known(const election::Answer& answer);
+    void log_problem();
     void perform_next(Lock& lock);
     void pass_time(int64_t now_ms);
     void take_actions();
@@ -159,6 +162,7 @@ class Elections {
     oplog::Position durable_;
     std::optional<bool> is_coordinator_there_;
     std::string why_not_there_;
+    std::string problem_;  // that has been logged last, of what it has
     int64_t coordinator_ms_ = 0;
     bool is_stopping_ = false;
     std::thread runner_, coordinator_runner_;

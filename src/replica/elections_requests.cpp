@@ -19,9 +19,8 @@ constexpr std::chrono::seconds kLimit{10};
 constexpr std::chrono::milliseconds kLooksAgain{50};
 constexpr int64_t kMsPerSecond = 1000;
 
-[[noreturn]] void not_there(const std::string& why) {
-    base::fail(base::kHostUnreachable,
-               "the coordinator does not answer ({}); the set goes on as it is", why);
+std::string not_there(const std::string& why) {
+    return fmt::format("the coordinator does not answer ({}); the set goes on as it is", why);
 }
 
 }  // namespace
@@ -30,7 +29,7 @@ constexpr int64_t kMsPerSecond = 1000;
 election::Answer Elections::needed_answer(const election::Transaction& what) {
     if (std::optional<election::Answer> answer = ask_coordinator(what)) return *std::move(answer);
     const std::lock_guard guard(mutex_);
-    not_there(why_not_there_);
+    base::fail(base::kHostUnreachable, "{}", not_there(why_not_there_));
 }
 
 // No lock. What it decides has to be of the set as this member knows it.
@@ -77,7 +76,7 @@ void Elections::initiate(Config config) {
     changed_.notify_all();
     const bool leads = outcome_came_.wait_for(
         lock, kLimit, [this] { return is_stopping_ || member_.role().is_primary(); });
-    if (!leads || is_stopping_) not_there(why_not_there_);
+    if (!leads || is_stopping_) base::fail(base::kHostUnreachable, "{}", not_there(why_not_there_));
 }
 
 // Lock: request_mutex_. Gives the event, and waits for what becomes of it, or for `is_done`.
@@ -167,6 +166,12 @@ bool Elections::is_frozen(election::MemberId member) const {
 int64_t Elections::term() const {
     const std::lock_guard guard(mutex_);
     return election_ ? election_->term().number : 0;
+}
+
+std::string Elections::problem() const {
+    const std::lock_guard guard(mutex_);
+    if (!why_not_there_.empty()) return not_there(why_not_there_);
+    return election_ ? election_->problem() : std::string();
 }
 
 void Elections::append_status(bson::Builder& out) const {

@@ -168,6 +168,12 @@ void Member::report_problem(const std::string& what) {
         base::log::error("replica set {}: {}", options_.set_name, what);
 }
 
+std::string Member::message() const {
+    std::string message = following_.message();
+    if (message.empty() && elections_ != nullptr) message = elections_->problem();
+    return message;
+}
+
 std::shared_ptr<const Config> Member::config() const {
     const std::lock_guard guard(mutex_);
     return config_;

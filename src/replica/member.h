@@ -162,6 +162,8 @@ class Member {
     void adopt(const std::string& host, bson::Doc given, oplog::Position last);
     // Logs a problem of following, and shows it; the same one is logged once.
     void report_problem(const std::string& what);
+    // What is wrong with this member, for people; empty: nothing.
+    std::string message() const;
 
   private:
     friend class StepDown;

@@ -100,7 +100,7 @@ void Peers::answer(bson::Doc question, bson::Builder& out) {
         .append("rs", true)
         .append("state", static_cast<int32_t>(member_.role().state()))
         .append("e", config != nullptr && config->is_of_primary())
-        .append("hbmsg", member_.following().message())
+        .append("hbmsg", member_.message())
         .append("time", base::ms_since_1970() / 1000)
         .append_timestamp("opTime", member_.last().ts)
         .append("t", member_.last().term)
@@ -155,7 +155,7 @@ void Peers::note_answer(const std::string& host, bson::Doc answer, int64_t round
         member_.adopt(host, config.as_doc(), {answer["t"].to_int64(), timestamp("opTime")});
     } catch (const base::Error& error) {
         member_.report_problem(
-            fmt::format("the configuration of {} is not taken over: {}", host, error.what()));
+            fmt::format("the configuration of other members is not taken over: {}", error.what()));
     }
 }
 

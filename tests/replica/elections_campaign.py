@@ -325,6 +325,8 @@ def campaign(program, engines, chance, until, faults_a_round=FAULTS_A_ROUND):
         except cluster.ClusterError:
             for member in found.members:
                 print(member.name, member.text_of_log()[-2000:], sep='\n')
+                with contextlib.suppress(*FAILED):
+                    print(member.run('replSetGetStatus'))
             raise
         finally:
             found.down()
@@ -400,8 +402,8 @@ def calm(program, chance, minutes):
 
 def run_calm(program, chance, minutes):
     disturbances, operations, failures = calm(program, chance, minutes)
-    print('%d disturbances, %d reads and updates' % (disturbances, operations), *failures, sep='\n')
-    print('%d passed, %d failed' % (not failures, bool(failures)))
+    print('%d disturbances, %d reads and updates' % (disturbances, operations), *failures,
+          '%d passed, %d failed' % (not failures, bool(failures)), sep='\n')
 
 
 def main():
@@ -412,8 +414,7 @@ def main():
     parser.add_argument('--calm', action='store_true')
     arguments = parser.parse_args()
     if os.geteuid() != 0:
-        print('only root can make networks\n0 passed, 0 failed, 1 skipped')
-        return
+        return print('only root can make networks\n0 passed, 0 failed, 1 skipped')
     program = os.path.join(server.build('none', '', ['mongod', 'clock_offset.so', 'load_client']),
                            'bin', 'mongod')
     chance, failed = random.Random(arguments.seed), 0

@@ -84,7 +84,7 @@ void append_self(Invocation& invocation, const replica::Member& member,
                 static_cast<int32_t>(base::ms_since(invocation.service.context().started) / 1000));
     append_times(invocation.dialect(), member.last(), out);
     append_sync_source(config, member.following().syncing_to(), out);
-    out.append("infoMessage", member.following().message());
+    out.append("infoMessage", member.message());
     if (member.role().is_primary()) append_election(member.election_ts(), out);
     out.append("configVersion", config.version)
         .append("configTerm", config.document["term"].to_int64())
