@@ -424,7 +424,7 @@ def main():
     for number, engines in enumerate(ENGINES, 1):
         until = time.monotonic() + arguments.minutes * 60 / len(ENGINES)
         elections, acknowledged, reads, failures = campaign(program, engines, chance, until)
-        failed += bool(failures) or not acknowledged or not reads
+        failed += bool(failures) or not all((elections, acknowledged, reads))
         print('%s %s: %d elections, %d acknowledged, %d linearizable reads'
               % ('FAIL' if failures else 'ok  ', '+'.join(dict.fromkeys(engines)), elections,
                  acknowledged, reads), *failures, sep='\n   ', flush=True)
