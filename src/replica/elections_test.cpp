@@ -11,6 +11,7 @@
 #include "bson/json.h"
 #include "bson/testing/json.h"
 #include "election/testing/memory_coordinator.h"
+#include "replica/tailer.h"
 #include "storage/contract/memory_engine.h"
 
 namespace replica {
@@ -71,6 +72,7 @@ class Voter {
         log_ = nullptr;
         catalog_ = nullptr;
     }
+    catalog::Catalog& catalog() { return *catalog_; }
     Member& member() { return *member_; }
     Elections& elections() { return *elections_; }
     const std::string& host() const { return host_; }
@@ -100,6 +102,44 @@ class Voter {
     std::unique_ptr<Member> member_;
     std::unique_ptr<Elections> elections_;
 };
+
+// A member without documents, whose log has these entries.
+class LogSource final : public SyncSource {
+  public:
+    LogSource(std::string host, std::vector<bson::Object> entries)
+        : host_(std::move(host)), entries_(std::move(entries)) {}
+    const std::string& host() const override { return host_; }
+    bson::Object oldest_entry() override { return entries_.front(); }
+    bson::Object newest_entry() override { return entries_.front(); }
+    void read_log(uint64_t from) override {
+        for (at_ = 0; entries_[at_]["ts"].as_timestamp() < from;)
+            ++at_;
+    }
+    bson::Doc next_entries() override {
+        bson::Builder batch;
+        if (at_ < entries_.size()) batch.append("0", entries_[at_++]);
+        batch_ = batch.object();
+        return batch_;
+    }
+    oplog::Position committed() const override { return {}; }
+    void report(const Reached&) override {}
+    std::vector<std::string> databases() override { return {}; }
+    void read(std::string_view, const std::function<void(bson::Doc)>&) override {}
+    bson::Object find(std::string_view, bson::Doc) override { return {}; }
+
+  private:
+    const std::string host_;
+    const std::vector<bson::Object> entries_;
+    size_t at_ = 0;
+    bson::Object batch_;
+};
+
+bson::Object note(int64_t term, uint64_t ts) {
+    bson::Builder entry;
+    entry.append_timestamp("ts", ts).append("t", term).append("h", int64_t{7}).append("v", 2);
+    entry.append("op", "n").append("ns", "").append("o", bson::Doc());
+    return entry.object();
+}
 
 template <typename Condition>
 testing::AssertionResult comes_true(Condition&& condition) {
@@ -229,6 +269,27 @@ TEST_F(ElectionsTest, APrimaryOfAnEarlierTermIsNoneAnyMore) {
         answer);
     ASSERT_TRUE(comes_true([&] { return voter.member().role().state() == State::secondary; }));
     EXPECT_EQ(failure([&] { voter.insert(1); }), base::kInterruptedDueToReplStateChange);
+}
+
+// Else what it promises of the terms up to the one that it knows would not be true.
+TEST_F(ElectionsTest, NoEntryOfATermThatIsNotKnownIsApplied) {
+    Voter voter(store_, kFirst), other(store_, kSecond);
+    voter.member().initiate(bson::from_json(config_of_two()));
+    voter.ask(other);
+    other.ask(voter);
+    ASSERT_TRUE(comes_true([&] { return other.member().config()->term == 1; }));
+    // The source follows another primary by now.
+    const std::vector<bson::Object> log = {note(1, 10), note(1, 11), note(2, 12)};
+    Tailer tailer(
+        other.catalog(), other.member(), [](std::string_view, bson::Doc) {},
+        [&](const std::string& host, const peer::Interrupt&) {
+            return std::make_unique<LogSource>(host, log);
+        });
+    bool is_refused = false;
+    for (int i = 0; i < 10; ++i)
+        is_refused |= !tailer.step();
+    EXPECT_TRUE(is_refused);
+    EXPECT_EQ(other.member().last(), (oplog::Position{1, 11}));
 }
 
 TEST_F(ElectionsTest, WhatAPrimaryMayNotHaveIsRefused) {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "base/dcheck.h"
@@ -182,20 +183,35 @@ int64_t Tailer::last_hash() const {
 
 // Applies the entries of the batch that this member has not yet; the first batch begins with the
 // entry from which the log is read, which is here already.
+//
+// A source that follows another primary by now gets entries of later terms. What this member
+// promises of the terms that it knows would not be true with those.
 void Tailer::apply(bson::Doc batch) {
     DCHECK(reads_log_);
+    const oplog::Position last = member_.last();
+    const int64_t known_term = member_.elections() == nullptr ? std::numeric_limits<int64_t>::max()
+                                                              : member_.elections()->term();
     std::vector<bson::Doc> entries;
-    for (const bson::Element& each : batch)
-        if (oplog::position_of(each.as_doc()) > member_.last()) entries.push_back(each.as_doc());
+    int64_t unknown_term = 0;
+    for (const bson::Element& each : batch) {
+        const oplog::Position at = oplog::position_of(each.as_doc());
+        if (at.term > known_term) unknown_term = at.term;
+        if (unknown_term != 0) break;
+        if (at > last) entries.push_back(each.as_doc());
+    }
     apply(entries);
     complete_copy();
     if (batch.empty()) return;
     member_.following().counts().batches.fetch_add(1, std::memory_order_relaxed);
     member_.following().note_applied(member_.last());
+    if (unknown_term != 0)
+        base::fail(base::kNotWritablePrimary,
+                   "{} has entries of term {}, of which this member has not heard yet",
+                   source_->host(), unknown_term);
 }
 
 // A copy whose member is not yet a voter, or not again, is complete once it has all that the
-// primary had at a time of its term.
+// primary had at a time of its term, and nothing of a later one.
 void Tailer::complete_copy() {
     Elections* const elections = member_.elections();
     if (elections == nullptr || !elections->is_blank()) return;
@@ -203,7 +219,8 @@ void Tailer::complete_copy() {
     if (config == nullptr || config->term == 0 || config->primary().host != source_->host()) return;
     if (std::exchange(copied_term_, config->term) != config->term)
         copied_until_ = oplog::position_of(source_->newest_entry());
-    if (member_.last() >= copied_until_) elections->copied(copied_term_);
+    if (member_.last() >= copied_until_ && member_.last().term <= copied_term_)
+        elections->copied(copied_term_);
 }
 
 void Tailer::apply(std::span<const bson::Doc> entries) {
