@@ -270,8 +270,7 @@ bool Elections::send(const election::Action& action) {
 }
 
 void Elections::pass_time(int64_t now_ms) {
-    if (const int64_t due_ms = member_.role_.heir_due_ms(); due_ms != 0 && now_ms >= due_ms)
-        member_.end_hand_over();
+    look_for_heir(now_ms);
     // What was taken back may have been in the journal.
     const oplog::Position applied = member_.last();
     if (const oplog::Position own = member_.durable(); own <= applied)
@@ -281,6 +280,14 @@ void Elections::pass_time(int64_t now_ms) {
     election_->note_time(now_ms);
     give_voters(now_ms);
     take_actions();
+}
+
+// Who waits for the next primary goes on when that says that it is, or is late.
+void Elections::look_for_heir(int64_t now_ms) {
+    const int64_t due_ms = member_.role_.heir_due_ms();
+    if (due_ms == 0) return;
+    const bool is_there = !member_.role_.is_primary() && !member_.primary_host().empty();
+    if (is_there || now_ms >= due_ms) member_.end_hand_over();
 }
 
 // Members whose copy is complete get their votes one by one.
@@ -474,6 +481,7 @@ void Elections::note_answer(const std::string& host, bson::Doc answer, int64_t s
     const std::optional<election::MemberId> id = id_of(host);
     if (!election_ || !id) return;
     const int64_t now_ms = base::ms_of_boot_clock();
+    look_for_heir(now_ms);
     if (!e.is_object()) return note_outsider(host, neighbours_[*id], now_ms);
     const bson::Doc said = e.as_doc();
     const Neighbour& neighbour = neighbours_[*id] = neighbour_in(*id, said, now_ms);

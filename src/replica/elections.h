@@ -122,6 +122,7 @@ class Elections {
     void log_problem();
     void perform_next(Lock& lock);
     void pass_time(int64_t now_ms);
+    void look_for_heir(int64_t now_ms);
     void take_actions();
     bool send(const election::Action& action);
     void perform(const election::Action& action);

@@ -181,7 +181,6 @@ void Office::follow(election::MemberId primary, int64_t term) {
     base::log::info("replica set {}: follows member {} in term {}", member_.set_name(), primary,
                     term);
     set_primary(primary, term);
-    if (term != 0) member_.end_hand_over();
     member_.peers_.ask_soon();
 }
 
