@@ -18,15 +18,6 @@
 
 namespace oplog {
 
-// An entry by its fields.
-struct Applier::Told {
-    char op = 'n';
-    std::string_view ns;
-    bson::Doc o;
-    bson::Doc o2;
-    bson::Element uuid;  // of what a `create` makes
-};
-
 namespace {
 
 constexpr std::string_view kOwnDatabase = "local";
@@ -69,6 +60,24 @@ bool may_be_over(const base::Error& error) {
            error.code() == base::kIndexNotFound;
 }
 
+[[noreturn]] void refuse(bson::Doc entry) {
+    base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
+}
+
+// A whole one, of what a server may be told.
+EntryFields read(bson::Doc entry) {
+    const EntryFields told(entry);
+    constexpr std::string_view kKinds = "niudc";
+    if (told.op.size() != 1 || kKinds.find(told.op) == std::string_view::npos ||
+        !told.o.is_object() || (told.op != "n" && told.ns.empty()) ||
+        (told.op == "c" && told.o.as_doc().empty()))
+        refuse(entry);
+    if (told.op != "n" && catalog::split(told.ns).db == kOwnDatabase)
+        base::fail(base::kIllegalOperation, "each server's {} is its own: {}", kOwnDatabase,
+                   bson::to_text(entry));
+    return told;
+}
+
 }  // namespace
 
 bson::Object operators_of(bson::Doc o) {
@@ -84,41 +93,15 @@ bson::Object operators_of(bson::Doc o) {
     return plain.object();
 }
 
-Applier::Told Applier::told_by(bson::Doc entry) {
-    const bson::Element op = entry["op"];
-    const bson::Element ns = entry["ns"];
-    const bson::Element o = entry["o"];
-    const bson::Element o2 = entry["o2"];
-    const bool is_whole = op.is_string() && op.as_string().size() == 1 && ns.is_string() &&
-                          o.is_object() && (op.as_string() != "c" || !o.as_doc().empty());
-    if (!is_whole)
-        base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
-    const Told told{op.as_string()[0], ns.as_string(), o.as_doc(),
-                    o2.is_object() ? o2.as_doc() : bson::Doc(), entry["ui"]};
-    if (told.op != 'n' && catalog::split(told.ns).db == kOwnDatabase)
-        base::fail(base::kIllegalOperation, "each server's {} is its own: {}", kOwnDatabase,
-                   bson::to_text(entry));
-    return told;
-}
-
 Applied Applier::apply(bson::Doc entry, Manner manner) {
-    const Told told = told_by(entry);
-    switch (told.op) {
-        case 'n':
-            return Applied::done;
-        case 'c':
-            if (is_unit(entry))
-                change_together(told.o.first().as_doc(), manner);
-            else
-                command(told, manner);
-            return Applied::done;
-        case 'i':
-        case 'u':
-        case 'd':
-            return change(told, manner);
-        default:
-            base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
-    }
+    const EntryFields told = read(entry);
+    if (told.op == "n") return Applied::done;
+    if (told.op != "c") return change(told, manner);
+    if (is_unit(told))
+        change_together(told, manner);
+    else
+        command(told, manner);
+    return Applied::done;
 }
 
 std::string_view Applier::changed_database(bson::Doc entry) {
@@ -132,62 +115,62 @@ std::string_view Applier::changed_database(bson::Doc entry) {
 }
 
 Applied Applier::apply_locked(bson::Doc entry, Manner manner) {
-    return change_locked(told_by(entry), manner);
+    return change_locked(read(entry), manner);
 }
 
-Applied Applier::change(const Told& told, Manner manner) {
+Applied Applier::change(const EntryFields& told, Manner manner) {
     const std::string_view db = catalog::split(told.ns).db;
     const storage::DatabaseLock lock(catalog_.engine().locks(), db, true);
     return change_locked(told, manner);
 }
 
 // Collections are made before, since no unit makes any.
-void Applier::change_together(bson::Doc list, Manner manner) {
+void Applier::change_together(const EntryFields& all, Manner manner) {
     const storage::GlobalLock lock(catalog_.engine().locks(), storage::GlobalMode::W);
-    std::vector<Told> changes;
-    for (const bson::Element& each : list) {
-        changes.push_back(told_by(each.as_doc()));
-        const Told& told = changes.back();
-        if (manner == Manner::again && told.op == 'i' && catalog_.collection(told.ns) == nullptr)
-            catalog_.collection_for_write(told.ns);
-    }
+    std::vector<EntryFields> changes;
+    for_each_change(all, [&](const EntryFields& each) {
+        changes.push_back(read(each.entry));
+        if (manner == Manner::again && each.op == "i" && catalog_.collection(each.ns) == nullptr)
+            catalog_.collection_for_write(each.ns);
+    });
     storage::WriteUnit unit(catalog_.engine().durability());
-    unit.admit(list.size());
+    unit.admit(changes.size());
     const storage::WriteUnit::EngineUndo undo(unit);
-    for (const Told& told : changes)
+    for (const EntryFields& told : changes)
         change_locked(told, manner);
     unit.keep();
 }
 
-Applied Applier::change_locked(const Told& told, Manner manner) {
+Applied Applier::change_locked(const EntryFields& told, Manner manner) {
     DCHECK(storage::LockManager::may_write(catalog::split(told.ns).db));
     const auto [db_name, name] = catalog::split(told.ns);
-    const bool is_index = told.op == 'i' && name == "system.indexes";
-    const bson::Element indexed = told.o["ns"];
+    const bool is_index = told.op == "i" && name == "system.indexes";
+    const bson::Doc o = told.o.as_doc();
+    const bson::Element indexed = o["ns"];
     if (is_index && (!indexed.is_string() || catalog::split(indexed.as_string()).db != db_name))
         base::fail(base::kBadValue, "an index of no collection of {}: {}", db_name,
-                   bson::to_text(told.o));
+                   bson::to_text(o));
     const std::string_view ns = is_index ? indexed.as_string() : told.ns;
     catalog::Collection* collection = catalog_.collection(ns);
     if (collection == nullptr) {
         if (manner == Manner::exact)
             base::fail(base::kNamespaceNotFound, "there is no collection {}", ns);
-        if (told.op == 'd') return Applied::done;
-        if (told.op == 'u') return Applied::lacks_document;
+        if (told.op == "d") return Applied::done;
+        if (told.op == "u") return Applied::lacks_document;
         collection = &catalog_.collection_for_write(ns);
     }
     Applied applied = Applied::done;
     if (is_index) {
-        catalog_.database(db_name)->create_index(*collection, catalog::spec_to_copy(told.o));
-    } else if (told.op == 'i') {
-        insert(*collection, told.o, manner);
-    } else if (told.op == 'u') {
+        catalog_.database(db_name)->create_index(*collection, catalog::spec_to_copy(o));
+    } else if (told.op == "i") {
+        insert(*collection, o, manner);
+    } else if (told.op == "u") {
         applied = update(*collection, told, manner);
-    } else if (const storage::RecordId id = find(*collection, told.o)) {
+    } else if (const storage::RecordId id = find(*collection, o)) {
         collection->remove(id);
     } else if (manner == Manner::exact) {
         base::fail(base::kNoMatchingDocument, "{} has no document {} to be removed", ns,
-                   bson::to_text(told.o));
+                   bson::to_text(o));
     }
     if (name == catalog::kViews) catalog_.reload_views(*catalog_.database(db_name));
     return applied;
@@ -215,18 +198,20 @@ void Applier::insert(catalog::Collection& collection, bson::Doc doc, Manner mann
         collection.update(there, doc);
 }
 
-Applied Applier::update(catalog::Collection& collection, const Told& told, Manner manner) {
-    const storage::RecordId id = find(collection, told.o2);
+Applied Applier::update(catalog::Collection& collection, const EntryFields& told, Manner manner) {
+    const bson::Doc o = told.o.as_doc();
+    const bson::Doc which = told.o2.is_object() ? told.o2.as_doc() : bson::Doc();
+    const storage::RecordId id = find(collection, which);
     if (!id) {
         if (manner == Manner::again) return Applied::lacks_document;
         base::fail(base::kNoMatchingDocument, "{} has no document {} to be updated",
-                   collection.ns(), bson::to_text(told.o2));
+                   collection.ns(), bson::to_text(which));
     }
-    if (told.o.empty() || !told.o.first().name().starts_with('$')) {
-        if (manner == Manner::exact || stays(collection, id, told.o)) collection.update(id, told.o);
+    if (o.empty() || !o.first().name().starts_with('$')) {
+        if (manner == Manner::exact || stays(collection, id, o)) collection.update(id, o);
         return Applied::done;
     }
-    const bson::Object operators = operators_of(told.o);
+    const bson::Object operators = operators_of(o);
     try {
         operate(collection, id, operators);
     } catch (const base::Error& error) {
@@ -242,7 +227,7 @@ Applied Applier::update(catalog::Collection& collection, const Told& told, Manne
                 } catch (const base::Error& again) {
                     if (!finds_another(again, one.doc())) throw;
                 }
-                now = find(collection, told.o2);
+                now = find(collection, which);
             }
         }
     }
@@ -261,15 +246,16 @@ void Applier::operate(catalog::Collection& collection, storage::RecordId id, bso
 
 // A `create` of what clients may not make, or with options as they are stored, is no command that
 // they could send.
-void Applier::command(const Told& told, Manner manner) {
+void Applier::command(const EntryFields& told, Manner manner) {
     const std::string_view db = catalog::split(told.ns).db;
-    const bson::Element first = told.o.first();
+    const bson::Doc o = told.o.as_doc();
+    const bson::Element first = o.first();
     try {
-        if (first.name() != "create") return run_(db, told.o);
+        if (first.name() != "create") return run_(db, o);
         if (!first.is_string())
-            base::fail(base::kBadValue, "a collection without a name: {}", bson::to_text(told.o));
+            base::fail(base::kBadValue, "a collection without a name: {}", bson::to_text(o));
         bson::Builder options;
-        for (const bson::Element& e : told.o)
+        for (const bson::Element& e : o)
             if (e.name() != "create" && e.name() != "idIndex") options.append(e);
         if (told.uuid) options.append_as(catalog::kUuidOption, told.uuid);
         const std::string ns = std::string(db) + "." + std::string(first.as_string());

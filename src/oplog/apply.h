@@ -12,6 +12,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "catalog/catalog.h"
+#include "oplog/entry.h"
 
 namespace oplog {
 
@@ -57,16 +58,13 @@ class Applier {
     void copy(std::string_view ns, bson::Doc batch);
 
   private:
-    struct Told;
-
-    static Told told_by(bson::Doc entry);
-    Applied change(const Told& told, Manner manner);
-    Applied change_locked(const Told& told, Manner manner);
-    void change_together(bson::Doc list, Manner manner);
+    Applied change(const EntryFields& told, Manner manner);
+    Applied change_locked(const EntryFields& told, Manner manner);
+    void change_together(const EntryFields& all, Manner manner);
     void insert(catalog::Collection& collection, bson::Doc doc, Manner manner);
-    Applied update(catalog::Collection& collection, const Told& told, Manner manner);
+    Applied update(catalog::Collection& collection, const EntryFields& told, Manner manner);
     void operate(catalog::Collection& collection, storage::RecordId id, bson::Doc operators);
-    void command(const Told& told, Manner manner);
+    void command(const EntryFields& told, Manner manner);
 
     catalog::Catalog& catalog_;
     const RunCommand run_;

@@ -80,6 +80,8 @@ EntryFields::EntryFields(bson::Doc all) : entry(all) {
             ns = text(e);
         else if (name == "o2")
             o2 = e;
+        else if (name == "ui")
+            uuid = e;
         else if (name == "wall")
             wall = e;
         else if (name == "lsid")

@@ -87,7 +87,7 @@ struct EntryFields {
     bson::Doc entry;
     Position position;
     std::string_view op, ns;
-    bson::Element o, o2, wall, lsid, txn_number;
+    bson::Element o, o2, uuid, wall, lsid, txn_number;
 };
 
 // How members tell each other of one: {ts, t}. Reading throws base::Error 14 for anything else.

@@ -55,20 +55,16 @@ bson::Object TransactionEntries::command() const {
     return bson::Object(bson::Doc(buffer.data()));
 }
 
-bool is_unit(bson::Doc entry) {
-    const bson::Element op = entry["op"];
-    const bson::Element o = entry["o"];
-    if (!op.is_string() || op.as_string() != "c" || !o.is_object()) return false;
-    const bson::Element list = o.as_doc().first();
+bool is_unit(const EntryFields& entry) {
+    if (entry.op != "c" || !entry.o.is_object()) return false;
+    const bson::Element list = entry.o.as_doc().first();
     if (list.name() != kApplyOps || !list.is_array()) return false;
     for (const bson::Element& each : list.as_doc()) {
         if (!each.is_object()) return false;
-        const bson::Element kind = each.as_doc()["op"];
-        const bson::Element ns = each.as_doc()["ns"];
-        const bool is_of_document =
-            kind.is_string() && ns.is_string() && each.as_doc()["o"].is_object() &&
-            (kind.as_string() == "i" || kind.as_string() == "u" || kind.as_string() == "d");
-        if (!is_of_document || catalog::is_catalogue(catalog::split(ns.as_string()).collection))
+        const EntryFields change(each.as_doc());
+        const bool is_of_document = (change.op == "i" || change.op == "u" || change.op == "d") &&
+                                    !change.ns.empty() && change.o.is_object();
+        if (!is_of_document || catalog::is_catalogue(catalog::split(change.ns).collection))
             return false;
     }
     return true;

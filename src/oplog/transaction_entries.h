@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "bson/builder.h"
+#include "oplog/entry.h"
 
 namespace oplog {
 
@@ -41,6 +42,14 @@ class TransactionEntries {
 
 // Whether an entry of a log is one of a transaction, or of an applyOps that was one, and its
 // changes are of documents alone.
-bool is_unit(bson::Doc entry);
+bool is_unit(const EntryFields& entry);
+
+// Calls `visit` with the fields of the entry, or of each change where it is a unit.
+template <typename Visit>
+void for_each_change(const EntryFields& entry, const Visit& visit) {
+    if (!is_unit(entry)) return visit(entry);
+    for (const bson::Element& each : entry.o.as_doc().first().as_doc())
+        visit(EntryFields(each.as_doc()));
+}
 
 }  // namespace oplog

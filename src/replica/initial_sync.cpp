@@ -345,14 +345,12 @@ void InitialSync::apply_command(bson::Doc entry, oplog::Position at) {
     const bson::Element first = command.first();
     const std::string_view name = first.name();
     if (name == "dropDatabase") return drop_database(entry, db, at);
-    if (oplog::is_unit(entry)) {
-        for (const bson::Element& each : first.as_doc()) {
+    if (const oplog::EntryFields fields(entry); oplog::is_unit(fields))
+        return oplog::for_each_change(fields, [&](const oplog::EntryFields& each) {
             bson::Builder change;
-            change.append(entry["ts"]).append(entry["t"]).append_all(each.as_doc());
+            change.append(entry["ts"]).append(entry["t"]).append_all(each.entry);
             apply(change.doc());
-        }
-        return;
-    }
+        });
     if (!first.is_string())
         base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
     if (name == "renameCollection") return rename(std::string(first.as_string()), command, at);

@@ -23,29 +23,18 @@ namespace {
 
 constexpr int64_t kBytesMax = 300 << 20;  // of the entries that are taken back
 
-// Calls `visit` with the entry, or with the changes that one of a transaction tells of.
-template <typename Visit>
-void each_change(bson::Doc entry, const Visit& visit) {
-    if (!oplog::is_unit(entry)) return visit(entry);
-    for (const bson::Element& each : entry["o"].as_doc().first().as_doc())
-        visit(each.as_doc());
-}
-
 // A document of a collection that any server has: other changes are no matter of documents alone.
-bool is_plain(bson::Doc entry) {
-    const std::string_view op = entry["op"].as_string();
-    if (op == "n") return true;
-    return (op == "i" || op == "u" || op == "d") &&
-           !oplog::Applier::changed_database(entry).empty();
+bool is_plain(const oplog::EntryFields& entry) {
+    return entry.op == "n" || !oplog::Applier::changed_database(entry.entry).empty();
 }
 
 // Whether a command of the primary's log may be applied between changes of documents that are newer
 // than it.
-bool keeps_names(bson::Doc entry) {
-    if (entry["op"].as_string() != "c" || oplog::is_unit(entry)) return true;
+bool keeps_names(const oplog::EntryFields& entry) {
+    if (entry.op != "c" || oplog::is_unit(entry)) return true;
     constexpr std::string_view kKnown[] = {"create",      "drop",          "dropDatabase",
                                            "dropIndexes", "deleteIndexes", "collMod"};
-    const std::string_view name = entry["o"].as_doc().first().name();
+    const std::string_view name = entry.o.as_doc().first().name();
     return std::ranges::find(kKnown, name) != std::end(kKnown);
 }
 
@@ -151,13 +140,12 @@ bool Rollback::run() {
 bool Rollback::find_touched() {
     std::set<std::pair<std::string, std::string>> seen;
     bool is_all_plain = true;
-    const auto touch = [&](bson::Doc entry) {
-        const std::string_view op = entry["op"].as_string();
+    const auto touch = [&](const oplog::EntryFields& entry) {
         if (!is_plain(entry)) is_all_plain = false;
-        if (op == "n" || !is_plain(entry)) return;
-        const bson::Element which = op == "u" ? entry["o2"] : entry["o"];
+        if (entry.op == "n" || !is_plain(entry)) return;
+        const bson::Element which = entry.op == "u" ? entry.o2 : entry.o;
         const bson::Element id = which.is_object() ? which.as_doc()["_id"] : bson::Element();
-        const std::string ns(entry["ns"].as_string());
+        const std::string ns(entry.ns);
         const storage::DatabaseLock lock(catalog_.engine().locks(), catalog::split(ns).db, false);
         const catalog::Collection* const collection = catalog_.collection(ns);
         if (!id || collection == nullptr || collection->capped() ||
@@ -175,7 +163,7 @@ bool Rollback::find_touched() {
             touched_.push_back(std::move(touched));
     };
     for (const bson::Object& entry : tail_)
-        each_change(entry, touch);
+        oplog::for_each_change(oplog::EntryFields(entry), touch);
     return is_all_plain;
 }
 
@@ -249,7 +237,7 @@ bool Rollback::apply_on() {
         for (const bson::Element& each : source_.next_entries()) {
             const bson::Doc entry = each.as_doc();
             if (oplog::position_of(entry) <= log_.last()) continue;
-            if (!keeps_names(entry)) return false;
+            if (!keeps_names(oplog::EntryFields(entry))) return false;
             oplog::ForeignChange foreign(log_, entry);
             applier_.apply(entry, oplog::Manner::again);
             foreign.finish();

@@ -23,14 +23,9 @@ std::string_view text(const bson::Element& e) {
     return e.is_string() ? e.as_string() : std::string_view();
 }
 
-// Calls `take` with each change that an entry tells of, whatever collections they are of.
+// Calls `take` with what an entry, or a change of one, tells of, whatever collections that is of.
 template <typename Take>
-void for_changes(const oplog::EntryFields& entry, const Take& take) {
-    if (entry.op == "c" && oplog::is_unit(entry.entry)) {
-        for (const bson::Element& each : entry.o.as_doc().first().as_doc())
-            for_changes(oplog::EntryFields(each.as_doc()), take);
-        return;
-    }
+void for_events(const oplog::EntryFields& entry, const Take& take) {
     const auto [db, collection] = catalog::split(entry.ns);
     const bson::Doc o = entry.o.as_doc();
     const auto made = [&entry](std::string_view operation, std::string_view of_db,
@@ -139,7 +134,7 @@ bool ChangeEvents::ends_with(const ChangeEvent& event) const {
 void ChangeEvents::add(const oplog::EntryFields& entry, std::vector<ChangeEvent>& found) const {
     uint32_t number = 0;
     bool has_ended = false;
-    for_changes(entry, [&](ChangeEvent event) {
+    const auto take = [&](ChangeEvent event) {
         const uint32_t at = number;
         number += 2;
         if (has_ended || !concerns(event)) return;
@@ -151,7 +146,9 @@ void ChangeEvents::add(const oplog::EntryFields& entry, std::vector<ChangeEvent>
         end.operation = kInvalidate;
         end.token = {entry.position, at + 1, ResumeToken::Kind::invalidate};
         end.ends_stream = true;
-    });
+    };
+    oplog::for_each_change(entry,
+                           [&take](const oplog::EntryFields& change) { for_events(change, take); });
 }
 
 void ChangeEvents::write(const ChangeEvent& event, const oplog::EntryFields& entry,
