@@ -245,6 +245,8 @@ class Cluster:
         return False
 
     def down(self):
+        if not os.path.exists(self.kept):
+            return  # nothing was started
         for each in self.members + self.etcds:
             self.join(each.name)
             each.send(signal.SIGCONT)
@@ -258,7 +260,9 @@ class Cluster:
 
     def make_network(self):
         if os.path.exists('/sys/class/net/' + BRIDGE):
-            return
+            if os.path.exists(self.kept):
+                return
+            raise ClusterError('another cluster has the network %s' % BRIDGE)
         network('link', 'add', BRIDGE, 'type', 'bridge')
         network('addr', 'add', SUBNET + '1/24', 'dev', BRIDGE)
         network('link', 'set', BRIDGE, 'up')
