@@ -31,6 +31,8 @@
 //   E15  a priority of 0 never stands; what only such a member has is read from it
 //   E16  a coordinator that lost the set hears of it by what a majority knows, a thousand terms
 //        later and without a primary
+//   E17  a member applies entries of terms that it knows; it gives up what it has, and has all, by
+//        what a member says that leads the followed term (replica/tailer.cpp)
 //
 //   phase       left when
 //   starting    the coordinator has this process, and its term and seals are read: following

@@ -34,7 +34,7 @@ class SchedulesTest : public testing::Test {
         // What finds nothing because it does nothing is no test.
         EXPECT_GT(counts.elections, tried);
         EXPECT_GT(counts.acknowledged, 2 * tried);
-        EXPECT_EQ(counts.copies > 0, aim != Aim::still && aim != Aim::late);
+        EXPECT_GT(counts.copies, 0);
         return counts;
     }
 };

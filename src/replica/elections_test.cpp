@@ -106,15 +106,17 @@ class Voter {
 // A member without documents, whose log has these entries.
 class LogSource final : public SyncSource {
   public:
-    LogSource(std::string host, std::vector<bson::Object> entries)
-        : host_(std::move(host)), entries_(std::move(entries)) {}
+    LogSource(std::string host, int64_t term_led, std::vector<bson::Object> entries)
+        : host_(std::move(host)), term_led_(term_led), entries_(std::move(entries)) {}
     const std::string& host() const override { return host_; }
     bson::Object oldest_entry() override { return entries_.front(); }
     bson::Object newest_entry() override { return entries_.front(); }
     void read_log(uint64_t from) override {
-        for (at_ = 0; entries_[at_]["ts"].as_timestamp() < from;)
+        for (at_ = 0; at_ < entries_.size() && entries_[at_]["ts"].as_timestamp() < from;)
             ++at_;
     }
+    int64_t term_led() override { return term_led_; }
+    int32_t rollbacks() override { return 0; }
     bson::Doc next_entries() override {
         bson::Builder batch;
         if (at_ < entries_.size()) batch.append("0", entries_[at_++]);
@@ -129,6 +131,7 @@ class LogSource final : public SyncSource {
 
   private:
     const std::string host_;
+    const int64_t term_led_;
     const std::vector<bson::Object> entries_;
     size_t at_ = 0;
     bson::Object batch_;
@@ -271,25 +274,54 @@ TEST_F(ElectionsTest, APrimaryOfAnEarlierTermIsNoneAnyMore) {
     EXPECT_EQ(failure([&] { voter.insert(1); }), base::kInterruptedDueToReplStateChange);
 }
 
+class FollowingTest : public ElectionsTest {
+  protected:
+    FollowingTest() {
+        first_.member().initiate(bson::from_json(config_of_two()));
+        first_.ask(second_);
+        second_.ask(first_);
+        EXPECT_TRUE(comes_true([&] { return second_.member().config()->term == 1; }));
+    }
+    // The second member follows a source that says so. False: that was refused.
+    bool follow(int64_t term_led, const std::vector<bson::Object>& log) {
+        Tailer tailer(
+            second_.catalog(), second_.member(), [](std::string_view, bson::Doc) {},
+            [&](const std::string& host, const peer::Interrupt&) {
+                return std::make_unique<LogSource>(host, term_led, log);
+            });
+        bool is_taken = true;
+        for (int i = 0; i < 10; ++i)
+            is_taken &= tailer.step();
+        return is_taken;
+    }
+
+    Voter first_{store_, kFirst}, second_{store_, kSecond};
+};
+
 // Else what it promises of the terms up to the one that it knows would not be true.
-TEST_F(ElectionsTest, NoEntryOfATermThatIsNotKnownIsApplied) {
-    Voter voter(store_, kFirst), other(store_, kSecond);
-    voter.member().initiate(bson::from_json(config_of_two()));
-    voter.ask(other);
-    other.ask(voter);
-    ASSERT_TRUE(comes_true([&] { return other.member().config()->term == 1; }));
-    // The source follows another primary by now.
-    const std::vector<bson::Object> log = {note(1, 10), note(1, 11), note(2, 12)};
-    Tailer tailer(
-        other.catalog(), other.member(), [](std::string_view, bson::Doc) {},
-        [&](const std::string& host, const peer::Interrupt&) {
-            return std::make_unique<LogSource>(host, log);
-        });
-    bool is_refused = false;
-    for (int i = 0; i < 10; ++i)
-        is_refused |= !tailer.step();
-    EXPECT_TRUE(is_refused);
-    EXPECT_EQ(other.member().last(), (oplog::Position{1, 11}));
+TEST_F(FollowingTest, NoEntryOfATermThatIsNotKnownIsApplied) {
+    EXPECT_FALSE(follow(1, {note(1, 10), note(1, 11), note(2, 12)}));
+    EXPECT_EQ(second_.member().last(), (oplog::Position{1, 11}));
+}
+
+// The directory of the one that was the primary may have come from an older copy.
+TEST_F(FollowingTest, NothingIsTakenBackForOneThatDoesNotLead) {
+    ASSERT_TRUE(follow(1, {note(1, 10), note(1, 11)}));
+    EXPECT_FALSE(second_.elections().is_blank());
+    for (const int64_t term_led : {0, 2}) {
+        EXPECT_FALSE(follow(term_led, {note(1, 10)}));
+        EXPECT_EQ(second_.member().last(), (oplog::Position{1, 11}));
+        EXPECT_FALSE(second_.elections().is_blank());
+    }
+    follow(1, {note(1, 10)});
+    EXPECT_TRUE(second_.elections().is_blank());
+}
+
+TEST_F(FollowingTest, ACopyIsCompleteWithWhatThePrimaryHas) {
+    follow(0, {note(1, 10), note(1, 11)});
+    EXPECT_TRUE(second_.elections().is_blank());
+    EXPECT_TRUE(follow(1, {note(1, 10), note(1, 11)}));
+    EXPECT_FALSE(second_.elections().is_blank());
 }
 
 TEST_F(ElectionsTest, WhatAPrimaryMayNotHaveIsRefused) {

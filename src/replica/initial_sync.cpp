@@ -99,6 +99,7 @@ void InitialSync::end_copy(catalog::Catalog& catalog, oplog::Position end) {
 }
 
 void InitialSync::run() {
+    const int32_t rollbacks = source_.rollbacks();
     const bson::Object first = source_.newest_entry();
     if (first.empty())
         base::fail(base::kIllegalOperation, "{} has no log of writes yet", source_.host());
@@ -118,6 +119,10 @@ void InitialSync::run() {
         build_indexes();
     }
     copy_log(oplog::position_of(last));
+    if (source_.rollbacks() != rollbacks)
+        base::fail(base::kOperationFailed,
+                   "{} has taken entries back in the meantime: the copy begins anew",
+                   source_.host());
     // The last entry and the mark are written both or neither; and they are on disk before this
     // member says that it has the data.
     const storage::GlobalLock lock(catalog_.engine().locks(), storage::GlobalMode::W);

@@ -83,6 +83,16 @@ bson::Doc RemoteSyncSource::next_entries() {
     return entries_->batch();
 }
 
+int64_t RemoteSyncSource::term_led() {
+    const bson::Doc status = data_.run("admin", bson::make("replSetGetStatus", 1), kAnswerLimit);
+    const bool leads = status["myState"].to_int64() == static_cast<int>(State::primary);
+    return leads ? status["term"].to_int64() : 0;
+}
+
+int32_t RemoteSyncSource::rollbacks() {
+    return data_.run("admin", bson::make("replSetGetRBID", 1), kAnswerLimit)["rbid"].to_int32();
+}
+
 void RemoteSyncSource::report(const Reached& reached) {
     log_.tell("admin", member_.report(reached), kAnswerLimit);
 }

@@ -23,6 +23,8 @@ class RemoteSyncSource final : public SyncSource {
     bson::Object newest_entry() override { return end_of_log(-1); }
     void read_log(uint64_t from) override;
     bson::Doc next_entries() override;
+    int64_t term_led() override;
+    int32_t rollbacks() override;
     oplog::Position committed() const override { return committed_; }
     void report(const Reached& reached) override;
     std::vector<std::string> databases() override;

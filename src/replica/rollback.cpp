@@ -92,6 +92,7 @@ bool Rollback::is_of_source(bson::Doc entry) {
 }
 
 oplog::Position Rollback::find_common() {
+    rollbacks_ = source_.rollbacks();
     oplog::Position before = log_.last();
     before.ts += 1;
     // Twice as far each time, and then back.
@@ -129,7 +130,7 @@ bool Rollback::run() {
     if (!is_plain) return false;
     fetch();
     cut_log();
-    if (!apply_on()) return false;
+    if (!apply_on() || source_.rollbacks() != rollbacks_) return false;
     InitialSync::end_copy(catalog_, log_.last());
     catalog_.engine().durability().await_commit_blocking();
     base::log::info("rollback: done");

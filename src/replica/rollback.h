@@ -64,6 +64,7 @@ class Rollback {
     oplog::Applier& applier_;
     SyncSource& source_;
     const std::string folder_;
+    int32_t rollbacks_ = 0;           // of the source, when the common entry was looked for
     std::vector<bson::Object> tail_;  // the own entries behind the common one, the last one first
     bson::Object common_;
     std::vector<Touched> touched_;

@@ -201,6 +201,16 @@ TEST_F(RollbackTest, EndsWithWhatThePrimaryHasWhateverWasWritten) {
     EXPECT_GT(plain, 20);
 }
 
+TEST_F(RollbackTest, CopiesAnewWhereTheSourceTookEntriesBackItself) {
+    part(5, 10);
+    write_second([](catalog::Collection& c) { c.insert(bson::make("_id", 77)); });
+    join();
+    after_common_ = [this] { script_.rollbacks = 1; };
+    EXPECT_FALSE(roll_back());
+    restart_second();
+    EXPECT_EQ(second_->member().role().state(), State::startup2);
+}
+
 TEST_F(RollbackTest, ACutRollbackIsACopyThatBeginsAnew) {
     int cuts = 0;
     for (bool is_cut = true; is_cut; ++cuts) {

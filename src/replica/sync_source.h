@@ -1,4 +1,5 @@
-// replica/sync_source.h - the primary, as a member that follows it reads it.
+// replica/sync_source.h - the primary, as a member that follows it reads it. It may be the primary
+// no more, and what its directory has an older copy.
 #pragma once
 
 #include <functional>
@@ -31,6 +32,12 @@ class SyncSource {
     // The next ones, an array, valid until the next call; all of them are durable there. Empty:
     // there was none for a while.
     virtual bson::Doc next_entries() = 0;
+
+    // The term whose primary it is at the time of the call; 0: it is none.
+    virtual int64_t term_led() = 0;
+    // How often it has taken entries back. What was read at two times is of one history where that
+    // has not changed.
+    virtual int32_t rollbacks() = 0;
 
     // What it said with these of which entries no election loses; zeros: nothing.
     virtual oplog::Position committed() const = 0;

@@ -1,5 +1,6 @@
 #include "replica/tailer.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -113,6 +114,7 @@ bool Tailer::begin() {
         lacks_data |= InitialSync::is_under_way(catalog_);
     }
     if (lacks_data) {
+        if (member_.elections() != nullptr) check_leads(member_.needed_config()->term);
         member_.set_following(State::startup2, source_->host(), "initial sync");
         InitialSync(catalog_, member_.log(), applier_, *source_).run();
         applied_({});
@@ -153,6 +155,7 @@ bool Tailer::roll_back() {
     const std::shared_ptr<const Config> config = member_.config();
     if (config == nullptr || config->term == 0 || config->primary().host != source_->host())
         return false;
+    check_leads(config->term);
     member_.set_following(State::recovering, source_->host(), "rollback");
     Rollback rollback(catalog_, member_.log(), applier_, *source_, member_.rollback_folder());
     const oplog::Position common = rollback.find_common();
@@ -163,6 +166,14 @@ bool Tailer::roll_back() {
     applied_({});
     member_.following().note_applied(member_.last());
     return true;
+}
+
+// What is kept here is given up only for a primary of the term that this member follows: any other
+// one may have come with an older copy, or be about to take back what it has (E17).
+void Tailer::check_leads(int64_t term) {
+    if (const int64_t led = source_->term_led(); led != term)
+        base::fail(base::kNotWritablePrimary, "{} is not the primary of term {}{}", source_->host(),
+                   term, led == 0 ? "" : fmt::format(", but of {}", led));
 }
 
 void Tailer::stay_behind(const std::string& why) {
@@ -185,7 +196,7 @@ int64_t Tailer::last_hash() const {
 // entry from which the log is read, which is here already.
 //
 // A source that follows another primary by now gets entries of later terms. What this member
-// promises of the terms that it knows would not be true with those.
+// promises of the terms that it knows would not be true with those (E17).
 void Tailer::apply(bson::Doc batch) {
     DCHECK(reads_log_);
     const oplog::Position last = member_.last();
@@ -211,16 +222,18 @@ void Tailer::apply(bson::Doc batch) {
 }
 
 // A copy whose member is not yet a voter, or not again, is complete once it has all that the
-// primary had at a time of its term, and nothing of a later one.
+// primary had at a time of its term.
 void Tailer::complete_copy() {
     Elections* const elections = member_.elections();
     if (elections == nullptr || !elections->is_blank()) return;
     const std::shared_ptr<const Config> config = member_.config();
     if (config == nullptr || config->term == 0 || config->primary().host != source_->host()) return;
-    if (std::exchange(copied_term_, config->term) != config->term)
+    if (copied_term_ != config->term) {
         copied_until_ = oplog::position_of(source_->newest_entry());
-    if (member_.last() >= copied_until_ && member_.last().term <= copied_term_)
-        elections->copied(copied_term_);
+        check_leads(config->term);
+        copied_term_ = config->term;
+    }
+    if (member_.last() >= copied_until_) elections->copied(copied_term_);
 }
 
 void Tailer::apply(std::span<const bson::Doc> entries) {

@@ -55,6 +55,7 @@ class Tailer {
     bool begin();
     void complete_copy();
     bool roll_back();
+    void check_leads(int64_t term);
     void stay_behind(const std::string& why);
     int64_t last_hash() const;
     void apply(bson::Doc batch);

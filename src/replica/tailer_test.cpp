@@ -153,6 +153,20 @@ TEST_F(TailerTest, BeginsACopyAnewThatWasCutShort) {
     }
 }
 
+// What was read before and after that may be of two histories.
+TEST_F(TailerTest, BeginsACopyAnewWhoseSourceTookEntriesBack) {
+    begin();
+    Writes writes(*primary_, 4);
+    for (int i = 0; i < 60; ++i)
+        writes.one();
+    script_.after_visit = [this](std::string_view) { script_.rollbacks = 1; };
+    EXPECT_FALSE(follower_->step());
+    EXPECT_EQ(second_->member().role().state(), State::startup2);
+    catch_up();
+    EXPECT_EQ(script_.copies, 2);
+    expect_equal();
+}
+
 TEST_F(TailerTest, GoesOnWhereItWasAfterAStart) {
     begin();
     Writes writes(*primary_, 4);

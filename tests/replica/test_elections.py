@@ -152,6 +152,25 @@ class Elected(unittest.TestCase):
             heir.run('replSetStepDown', 60, seconds=30)
         wait_until('another one leads', lambda: self.cluster.primary() not in (None, heir))
 
+    def test_an_older_copy_of_the_primary_takes_nothing_back(self):
+        self.documents.insert_one({'_id': 0})
+        for member in self.cluster.members:
+            member.kill(signal.SIGTERM)
+            shutil.copytree(member.place, member.place + '.old')
+        primary = self.cluster.up()
+        self.documents.insert_many([{'_id': number} for number in range(1, 100)])
+        for each in [*self.cluster.etcds, primary]:
+            each.kill()
+        shutil.rmtree(primary.place)
+        os.rename(primary.place + '.old', primary.place)
+        primary.start()  # the others follow it still: there is no coordinator
+        others = [each for each in self.cluster.members if each is not primary]
+        wait_until('it is asked', lambda: all(
+            'is not the primary of term' in each.text_of_log() for each in others))
+        self.cluster.up()
+        self.wait_until_equal()
+        self.assertEqual(self.documents.count_documents({}), 100)
+
     def test_a_refused_writer_finds_the_next_primary(self):
         before, told = self.primary, []
 

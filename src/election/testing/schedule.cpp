@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
 #include <variant>
 #include <vector>
 
+#include "base/dcheck.h"
 #include "election/election.h"
 #include "election/testing/memory_coordinator.h"
 
@@ -387,21 +389,39 @@ size_t common(const std::vector<Entry>& a, const std::vector<Entry>& b) {
     return count;
 }
 
+// The entries of a source from a place on, as far as a member takes them that knows this term.
+std::vector<Entry> entries_for(int64_t known_term, const std::vector<Entry>& log, size_t begin,
+                               size_t most) {
+    std::vector<Entry> found;
+    for (size_t i = begin; i < log.size() && found.size() < most; ++i) {
+        if (log[i].term > known_term) break;
+        found.push_back(log[i]);
+    }
+    return found;
+}
+
+// The source may be the primary no more, and even follow the next one.
 void Schedule::pull(MemberId id) {
     Node& node = nodes_[id];
     if (!node.follows || !chance(node.speed)) return;
     const auto [primary, term] = *node.follows;
     const Node& source = nodes_[primary];
-    if (source.election == nullptr || source.leads != term) return;
+    if (source.election == nullptr) return;
     std::vector<Entry>& log = node.disk.log;
     const size_t count = common(log, source.disk.log);
-    log.resize(count);
-    node.durable = std::min(node.durable, count);
-    const size_t end =
-        std::min(source.disk.log.size(), count + (node.disk.is_blank ? 9 : 1 + below(3)));
-    log.insert(log.end(), source.disk.log.begin() + static_cast<ptrdiff_t>(count),
-               source.disk.log.begin() + static_cast<ptrdiff_t>(end));
-    const bool is_complete = log.size() == source.disk.log.size();
+    const bool leads = source.leads == term;
+    if (count < log.size()) {
+        if (!leads || !node.election->begin_copy(term)) return;
+        do_actions(id);
+        log.resize(count);
+        node.durable = std::min(node.durable, count);
+    }
+    const std::vector<Entry> more =
+        node.disk.is_blank
+            ? entries_for(std::numeric_limits<int64_t>::max(), source.disk.log, count, 9)
+            : entries_for(node.election->term().number, source.disk.log, count, 1 + below(3));
+    log.insert(log.end(), more.begin(), more.end());
+    const bool is_complete = leads && log.size() == source.disk.log.size();
     if (node.disk.is_blank && is_complete) node.durable = log.size();
     moved(id);
     if (node.disk.is_blank && is_complete) {
@@ -410,18 +430,18 @@ void Schedule::pull(MemberId id) {
     }
 }
 
-// Reads the closed log of a member that has sealed the same term.
+// Reads the log of a member that had sealed the same term, and may have gone on since.
 void Schedule::catch_up(MemberId id) {
     Node& node = nodes_[id];
     if (node.catches_up_with == kNoMember || node.election->phase() != Phase::sealed) return;
     const Node& source = nodes_[node.catches_up_with];
-    if (source.election == nullptr || source.election->phase() != Phase::sealed ||
-        source.election->term() != node.election->term())
-        return;
-    if (common(node.disk.log, source.disk.log) == node.disk.log.size())
-        node.disk.log = source.disk.log;
-    node.durable = node.disk.log.size();
-    node.catches_up_with = kNoMember;
+    std::vector<Entry>& log = node.disk.log;
+    if (source.election == nullptr || common(log, source.disk.log) < log.size()) return;
+    const std::vector<Entry> more = entries_for(node.election->term().number, source.disk.log,
+                                                log.size(), source.disk.log.size());
+    log.insert(log.end(), more.begin(), more.end());
+    node.durable = log.size();
+    if (chance(.5)) node.catches_up_with = kNoMember;
     moved(id);
 }
 
@@ -628,6 +648,8 @@ void Schedule::do_actions(MemberId id) {
             } else if (auto* stop = std::get_if<Stop>(&action)) {
                 node.follows.reset();
                 node.leads.reset();
+                const std::vector<Entry>& log = node.disk.log;
+                DCHECK(log.empty() || log.back().term <= stop->known_term);
                 node.disk.known_term = std::max(node.disk.known_term, stop->known_term);
                 node.is_stopping = true;
             } else if (auto* keep = std::get_if<KeepConfig>(&action)) {

@@ -268,6 +268,7 @@ class PlayedSyncSource final : public SyncSource {
         std::function<void()> before_each = [] {};
         int calls = 0;
         int copies = 0;
+        int32_t rollbacks = 0;
         Reached reported;
         std::map<std::string, int, std::less<>> reads = {};  // of each collection
         // After each array of documents of a collection has been taken.
@@ -298,6 +299,14 @@ class PlayedSyncSource final : public SyncSource {
         is_tail_ |= count > 0;
         batch_ = batch.object();
         return batch_;
+    }
+    int64_t term_led() override {
+        begin();
+        return primary_.member().role().is_primary() ? primary_.member().last().term : 0;
+    }
+    int32_t rollbacks() override {
+        begin();
+        return script_.rollbacks;
     }
     oplog::Position committed() const override { return primary_.member().progress().committed(); }
     void report(const Reached& reached) override { script_.reported = reached; }
