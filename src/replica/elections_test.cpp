@@ -106,8 +106,9 @@ class Voter {
 // A member without documents, whose log has these entries.
 class LogSource final : public SyncSource {
   public:
-    LogSource(std::string host, int64_t term_led, std::vector<bson::Object> entries)
-        : host_(std::move(host)), term_led_(term_led), entries_(std::move(entries)) {}
+    LogSource(std::string host, std::function<int64_t()> term_led,
+              std::vector<bson::Object> entries)
+        : host_(std::move(host)), term_led_(std::move(term_led)), entries_(std::move(entries)) {}
     const std::string& host() const override { return host_; }
     bson::Object oldest_entry() override { return entries_.front(); }
     bson::Object newest_entry() override { return entries_.front(); }
@@ -115,7 +116,7 @@ class LogSource final : public SyncSource {
         for (at_ = 0; at_ < entries_.size() && entries_[at_]["ts"].as_timestamp() < from;)
             ++at_;
     }
-    int64_t term_led() override { return term_led_; }
+    int64_t term_led() override { return term_led_(); }
     int32_t rollbacks() override { return 0; }
     bson::Doc next_entries() override {
         bson::Builder batch;
@@ -131,7 +132,7 @@ class LogSource final : public SyncSource {
 
   private:
     const std::string host_;
-    const int64_t term_led_;
+    const std::function<int64_t()> term_led_;
     const std::vector<bson::Object> entries_;
     size_t at_ = 0;
     bson::Object batch_;
@@ -282,8 +283,10 @@ class FollowingTest : public ElectionsTest {
         second_.ask(first_);
         EXPECT_TRUE(comes_true([&] { return second_.member().config()->term == 1; }));
     }
-    // The second member follows a source that says so. False: that was refused.
-    bool follow(int64_t term_led, const std::vector<bson::Object>& log) {
+    // The second member follows a source that leads that term, as often as it is asked so; later
+    // it leads none. False: a step was refused.
+    bool follow(int64_t term, const std::vector<bson::Object>& log, int often = 100) {
+        const auto term_led = [&] { return often-- > 0 ? term : int64_t{0}; };
         Tailer tailer(
             second_.catalog(), second_.member(), [](std::string_view, bson::Doc) {},
             [&](const std::string& host, const peer::Interrupt&) {
@@ -308,8 +311,8 @@ TEST_F(FollowingTest, NoEntryOfATermThatIsNotKnownIsApplied) {
 TEST_F(FollowingTest, NothingIsTakenBackForOneThatDoesNotLead) {
     ASSERT_TRUE(follow(1, {note(1, 10), note(1, 11)}));
     EXPECT_FALSE(second_.elections().is_blank());
-    for (const int64_t term_led : {0, 2}) {
-        EXPECT_FALSE(follow(term_led, {note(1, 10)}));
+    for (const int64_t term : {0, 2}) {
+        EXPECT_FALSE(follow(term, {note(1, 10)}));
         EXPECT_EQ(second_.member().last(), (oplog::Position{1, 11}));
         EXPECT_FALSE(second_.elections().is_blank());
     }
@@ -318,8 +321,11 @@ TEST_F(FollowingTest, NothingIsTakenBackForOneThatDoesNotLead) {
 }
 
 TEST_F(FollowingTest, ACopyIsCompleteWithWhatThePrimaryHas) {
-    follow(0, {note(1, 10), note(1, 11)});
-    EXPECT_TRUE(second_.elections().is_blank());
+    for (const int often : {0, 1}) {  // while it copies, and no more
+        EXPECT_FALSE(follow(1, {note(1, 10), note(1, 11)}, often));
+        EXPECT_EQ(second_.member().last().ts != 0, often == 1);
+        EXPECT_TRUE(second_.elections().is_blank());
+    }
     EXPECT_TRUE(follow(1, {note(1, 10), note(1, 11)}));
     EXPECT_FALSE(second_.elections().is_blank());
 }
