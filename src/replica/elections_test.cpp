@@ -124,7 +124,7 @@ class LogSource final : public SyncSource {
         batch_ = batch.object();
         return batch_;
     }
-    oplog::Position committed() const override { return {}; }
+    oplog::Position committed() const override { return {2, 12}; }
     void report(const Reached&) override {}
     std::vector<std::string> databases() override { return {}; }
     void read(std::string_view, const std::function<void(bson::Doc)>&) override {}
@@ -305,6 +305,7 @@ class FollowingTest : public ElectionsTest {
 TEST_F(FollowingTest, NoEntryOfATermThatIsNotKnownIsApplied) {
     EXPECT_FALSE(follow(1, {note(1, 10), note(1, 11), note(2, 12)}));
     EXPECT_EQ(second_.member().last(), (oplog::Position{1, 11}));
+    EXPECT_EQ(second_.member().progress().committed(), oplog::Position());
 }
 
 // The directory of the one that was the primary may have come from an older copy.

@@ -91,7 +91,8 @@ bool Tailer::step() try {
     if (!reads_log_) return begin();
     source_->report({member_.last(), member_.durable()});
     apply(source_->next_entries());
-    member_.note_committed(source_->committed());
+    if (const oplog::Position committed = source_->committed(); committed.term <= known_term())
+        member_.note_committed(committed);
     return true;
 } catch (const std::exception& error) {
     source_ = nullptr;
@@ -187,6 +188,12 @@ void Tailer::stay_behind(const std::string& why) {
     member_.set_following(State::recovering, "", why);
 }
 
+// The latest term that this member has heard of; any is known where members elect none.
+int64_t Tailer::known_term() const {
+    return member_.elections() == nullptr ? std::numeric_limits<int64_t>::max()
+                                          : member_.elections()->term();
+}
+
 int64_t Tailer::last_hash() const {
     const storage::DatabaseLock lock(catalog_.engine().locks(), "local", false);
     return member_.log().last_hash();
@@ -200,13 +207,12 @@ int64_t Tailer::last_hash() const {
 void Tailer::apply(bson::Doc batch) {
     DCHECK(reads_log_);
     const oplog::Position last = member_.last();
-    const int64_t known_term = member_.elections() == nullptr ? std::numeric_limits<int64_t>::max()
-                                                              : member_.elections()->term();
+    const int64_t known = known_term();
     std::vector<bson::Doc> entries;
     int64_t unknown_term = 0;
     for (const bson::Element& each : batch) {
         const oplog::Position at = oplog::position_of(each.as_doc());
-        if (at.term > known_term) unknown_term = at.term;
+        if (at.term > known) unknown_term = at.term;
         if (unknown_term != 0) break;
         if (at > last) entries.push_back(each.as_doc());
     }

@@ -57,6 +57,7 @@ class Tailer {
     bool roll_back();
     void check_leads(int64_t term);
     void stay_behind(const std::string& why);
+    int64_t known_term() const;
     int64_t last_hash() const;
     void apply(bson::Doc batch);
     void apply(std::span<const bson::Doc> entries);
