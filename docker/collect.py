@@ -1,8 +1,7 @@
 """Collects what the image of a selection of patches holds: the programs without their debugging
 symbols, the names of the Debian packages whose libraries they load, and the default configuration.
 
-Usage, from the top of the tree and after the build: python3 docker/collect.py PATCHES FOLDER
-"""
+Usage, from the top of the tree and after the build: python3 docker/collect.py PATCHES FOLDER"""
 
 import os
 import re
@@ -32,7 +31,7 @@ def packages_of(programs):
             names += [name[len('/usr'):] for name in names if name.startswith('/usr/')]
             for name in names:
                 run = subprocess.run(['dpkg', '-S', name], stdout=subprocess.PIPE,
-                                     stderr=subprocess.DEVNULL, text=True, check=False)
+                                     stderr=subprocess.DEVNULL, text=True)
                 if run.returncode == 0:
                     found.add(run.stdout.split(':')[0])
                     break

@@ -3,8 +3,7 @@
 Usage: python3 docker/compare.py [--results FOLDER] [--rounds 5] [--seconds 3] [--clients 1,8,64]
                                  NAME=URI...
 The load client must be built (scons patches=none load_client). Within a round each server has its
-turn; the table shows the median of the rounds with the lowest and the highest.
-"""
+turn; the table shows the median of the rounds with the lowest and the highest."""
 
 import argparse
 import datetime
@@ -38,8 +37,7 @@ def numbers(text):
 def inserts(uri, clients, seconds):
     """Durable inserts a second."""
     run = subprocess.run([LOAD_CLIENT, 'insert', '--uri', uri, '--clients', str(clients),
-                          '--seconds', str(seconds)], stdout=subprocess.PIPE, text=True,
-                         check=False)
+                          '--seconds', str(seconds)], stdout=subprocess.PIPE, text=True)
     if run.returncode != 0:
         sys.exit('compare.py: the load client failed on %s' % uri)
     return json.loads(run.stdout)['per_second']

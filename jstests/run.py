@@ -2,8 +2,7 @@
 
 A test file starts the servers it wants (jstests/lib/harness.js). One line is printed for each
 test; the folder of a failed file, with logs and data, is kept under build/scratch.
-FILTER is a part of a file's path, e.g. core/ or journal/options.
-"""
+FILTER is a part of a file's path, e.g. core/ or journal/options."""
 
 import concurrent.futures
 import glob

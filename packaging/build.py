@@ -3,8 +3,7 @@
 Usage: build.py SELECTION          (./lab package SELECTION installs what this needs)
 Writes to build/package/: mongod-dur_VERSION_ARCH.deb, mongod-dur-engine-NAME_VERSION_ARCH.deb of
 each storage engine beside mmapv1, their debugging symbols apart, the tarball.
-Ends with what lintian says of them; a complaint is an error.
-"""
+Ends with what lintian says of them; a complaint is an error."""
 
 import email.utils
 import glob
@@ -20,20 +19,6 @@ import staging
 
 TOP = tarball.TOP
 OUT = os.path.join(TOP, 'build', 'package')
-
-CONFIGURATION = '''# The configuration of mongod-dur; `man mongod` explains each option.
-# Restart the service after a change. It listens on this machine only: any client may read and
-# change everything.
-systemLog:
-  destination: file
-  path: /var/log/mongod-dur/mongod.log
-  logAppend: true
-net:
-  bindIp: 127.0.0.1
-  port: 27017
-  unixDomainSocket:
-    pathPrefix: /run/mongod-dur
-'''
 
 
 def changelog(version, seconds):
@@ -56,16 +41,15 @@ def build(selection):
     shutil.copytree(os.path.join(TOP, 'packaging', 'debian'), debian)
     with open(os.path.join(debian, 'changelog'), 'w', encoding='utf-8') as file:
         file.write(changelog(version, seconds))
-    with open(os.path.join(debian, 'mongod-dur.yaml'), 'w', encoding='utf-8') as file:
-        file.write(CONFIGURATION + defaults.profile(selection.slugs).replace(
+    with open(os.path.join(debian, 'mongod-dur.yaml'), 'a', encoding='utf-8') as file:
+        file.write(defaults.profile(selection.slugs).replace(
             'storage:\n', 'storage:\n  dbPath: /var/lib/mongod-dur\n', 1))
     for form, name in (('man', 'mongod-dur-lab.7'), ('bash', 'lab.bash')):
         with open(os.path.join(debian, name), 'wb') as file:
             subprocess.run([sys.executable, os.path.join(TOP, 'tools', 'lab', 'describe.py'), form],
                            stdout=file, check=True)
     run = subprocess.run(['dpkg-buildpackage', '--build=binary', '--no-sign', '--jobs=auto'],
-                         cwd=tree, check=False,
-                         env=dict(os.environ, SOURCE_DATE_EPOCH=str(seconds)))
+                         cwd=tree, env=dict(os.environ, SOURCE_DATE_EPOCH=str(seconds)))
     if run.returncode != 0:
         sys.exit('package: the build failed; its tree is left in ' + os.path.relpath(tree, TOP))
     found = glob.glob(os.path.join(OUT, 'work', '*.deb'))
@@ -77,8 +61,7 @@ def build(selection):
 def lint(paths):
     """What lintian says of packages: a finished process with its text; 0 when it is content."""
     return subprocess.run(['lintian', '--fail-on', 'error,warning', '--tag-display-limit', '0',
-                           *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False)
+                           *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def main():

@@ -3,8 +3,7 @@
 Usage: tarball.py SELECTION FOLDER
 Writes FOLDER/mongod-dur-VERSION+SELECTION.tar.xz: the files of the last commit, the patches applied
 to src/, and in place of patches/series a file `applied`, so that `scons patches=none` there builds
-that selection. The same commit gives the same bytes: names sorted, times those of the commit.
-"""
+that selection. The same commit gives the same bytes: names sorted, times those of the commit."""
 
 import io
 import os
@@ -22,7 +21,7 @@ import staging  # noqa: E402
 
 
 def git(*words):
-    run = subprocess.run(['git', *words], cwd=TOP, stdout=subprocess.PIPE, check=False)
+    run = subprocess.run(['git', *words], cwd=TOP, stdout=subprocess.PIPE)
     if run.returncode != 0:
         sys.exit('tarball.py: the sources come from the last commit; this is no git checkout')
     return run.stdout

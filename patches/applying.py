@@ -41,7 +41,7 @@ def apply_one(patch, tree):
     """Applies a patch to a tree; returns (applied, output)."""
     run = subprocess.run(
         ['patch', '--fuzz=0', '-p1', '--force', '--no-backup-if-mismatch', '--input', patch],
-        cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return run.returncode == 0, run.stdout
 
 
@@ -140,9 +140,8 @@ def check_refresh(top, patches, entries):
     with tempfile.TemporaryDirectory() as tree:
         copy_tree(top, entries, patches, tree)
         shutil.copytree(patches, os.path.join(tree, 'patches'))
-        run = subprocess.run(
-            ['quilt', '--quiltrc', 'patches/quiltrc', 'push', '-a', '--refresh'], cwd=tree,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        run = subprocess.run(['quilt', '--quiltrc', 'patches/quiltrc', 'push', '-a', '--refresh'],
+                             cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if run.returncode not in (0, 2):
             yield 'quilt push -a --refresh failed:\n%s' % run.stdout
             return

@@ -21,14 +21,14 @@ What is checked
   subsets   every subset of the series applies in series order without fuzz: no two patches edit the
             same lines, or lines near each other
   refresh   `quilt push -a --refresh` changes no byte
-It reads the tree, and works in a temporary copy of src/.
-"""
+It reads the tree, and works in a temporary copy of src/."""
 
 import argparse
 import datetime
 import email.utils
 import json
 import os
+import pathlib
 import re
 import shutil
 import sys
@@ -232,9 +232,8 @@ def template_phrases():
     """What the files that ./lab patch new makes ask their author to write."""
     folder = os.path.join(TOP, 'tools', 'lab', 'new_patch')
     for name in sorted(os.listdir(folder)):
-        with open(os.path.join(folder, name), encoding='utf-8') as file:
-            yield from re.findall(r'(?i)\bsays? (?:what|which|why|in a line)[^.,;"\n]*',
-                                  file.read())
+        yield from re.findall(r'(?i)\bsays? (?:what|which|why|in a line)[^.,;"\n]*',
+                              pathlib.Path(os.path.join(folder, name)).read_text('utf-8'))
 
 
 def check_written(name, text, top):
@@ -243,8 +242,7 @@ def check_written(name, text, top):
     places = {name: text}
     for path in ('jstests/patches/%s.js' % slug, 'perf/templates/%s.txt' % slug):
         if os.path.exists(os.path.join(top, path)):
-            with open(os.path.join(top, path), encoding='utf-8') as file:
-                places[path] = file.read()
+            places[path] = pathlib.Path(os.path.join(top, path)).read_text('utf-8')
     for place, found in places.items():
         for phrase in dict.fromkeys(template_phrases()):
             if phrase in found:
@@ -325,8 +323,7 @@ def findings(top, patches):
         return
     slugs = [entry[:-len('.patch')] for entry in entries]
     for entry in entries:
-        with open(os.path.join(patches, entry), 'rb') as file:
-            raw = file.read()
+        raw = pathlib.Path(os.path.join(patches, entry)).read_bytes()
         bad = list(check_text(entry, raw))
         yield from bad
         if bad:
@@ -347,8 +344,7 @@ def findings(top, patches):
         yield from applying.check_refresh(top, patches, entries)
 
 
-with open(os.path.join(TOP, 'patches', 'sample.txt'), encoding='utf-8') as _file:
-    GOOD_PATCH = _file.read()
+GOOD_PATCH = pathlib.Path(os.path.join(TOP, 'patches', 'sample.txt')).read_text('utf-8')
 
 RESULT = 'perf/results/x/journal-say-more.json'
 ROW = {'per_second': 100, 'p50_us': 10, 'p99_us': 20, 'server_cpu_us': 5, 'inserts_per_commit': 1,
@@ -381,8 +377,7 @@ def self_test():
 
     def requote(tree, result):
         path = os.path.join(tree, 'patches/journal-say-more.patch')
-        with open(path, encoding='utf-8') as file:
-            text = file.read()
+        text = pathlib.Path(path).read_text('utf-8')
         write(tree, 'patches/journal-say-more.patch',
               text.replace(ab_table.table(GOOD_RESULT), ab_table.table(result)))
 

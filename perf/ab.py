@@ -20,12 +20,12 @@ Needs:    strace; 4 GB on the disk that holds build/; a machine that does nothin
           for a patch and each workload that it names.
 Writes:   build/results/<date>/<host class>/PATCH.json, under the time too when that exists already:
           results are never overwritten. With --keep, or --headers, perf/results/ instead.
-Overhead: rates, latencies and CPU time are taken without strace.
-"""
+Overhead: rates, latencies and CPU time are taken without strace."""
 
 import datetime
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -286,16 +286,14 @@ def write_result(result, folder):
 def put_into_header(result, path):
     patch = os.path.join(TOP, 'patches', result['slug'] + '.patch')
     old = measuring.header_of(result['slug'])['Result']
-    with open(patch, encoding='utf-8') as file:
-        text = file.read()
+    text = pathlib.Path(patch).read_text('utf-8')
     new = (ab_table.table(result), os.path.relpath(path, TOP), result['time'])
     if old == 'none':
         text = ab_table.with_first_table(text, *new)
     else:
         with open(os.path.join(TOP, old), encoding='utf-8') as file:
             text = ab_table.with_table(text, ab_table.table(json.load(file)), *new)
-    with open(patch, 'w', encoding='utf-8') as file:
-        file.write(text)
+    pathlib.Path(patch).write_text(text, 'utf-8')
 
 
 def make_parser():

@@ -3,8 +3,7 @@
 A row has, for the patch alone and in the full series, the medians of both sides and the change: the
 median of the pairs, with the least and the greatest of them. No cell is marked as no chance: of the
 200 cells of a series a test of each would mark some by chance, and one that allows for so many
-wants more pairs than a run has.
-"""
+wants more pairs than a run has."""
 
 import datetime
 import email.utils

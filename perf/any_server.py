@@ -3,8 +3,7 @@ runs already, of the measurements.
 
 The binary gets a port, a directory and 127.0.0.1 from here, all else from OPTIONS. It counts as
 started when it answers, so that its log may look as it wants. Servers before wire version 9 are
-refused by today's drivers: those are loaded and asked the old way (old_wire.c, OP_QUERY).
-"""
+refused by today's drivers: those are loaded and asked the old way (old_wire.c, OP_QUERY)."""
 
 import argparse
 import contextlib

@@ -21,8 +21,7 @@ Columns:  flushes, device writes    of the device by its own counters, for an in
           time moved   how often a second the last write time of the log moved, as stat() sees it:
                        in memory, in ticks of the kernel's clock. What of it reaches the disk is in
                        the two columns before
-Not for:  rows of an ordinary size (./lab bench peers).
-"""
+Not for:  rows of an ordinary size (./lab bench peers)."""
 
 import contextlib
 import os

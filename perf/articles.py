@@ -6,14 +6,14 @@ the tables `requests` (claims.py) and `sizes` (iibench_sizes.py) there set them 
 that are kept.
 Usage:    articles.py            writes the tables of docs/articles.md anew; ./lab bench PATCH
                                  --keep does it too
-          articles.py --print    prints all tables of articles.json
-"""
+          articles.py --print    prints all tables of articles.json"""
 
 import argparse
 import decimal
 import functools
 import json
 import os
+import pathlib
 import re
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -70,10 +70,8 @@ def made(name):
 
 
 def write_page():
-    with open(PAGE, encoding='utf-8') as file:
-        text = file.read()
-    with open(PAGE, 'w', encoding='utf-8') as file:
-        file.write(filled(text, made))
+    text = pathlib.Path(PAGE).read_text('utf-8')
+    pathlib.Path(PAGE).write_text(filled(text, made), 'utf-8')
 
 
 def main():

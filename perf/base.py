@@ -10,8 +10,7 @@ Usage:    base.py [--seconds 2] [--rounds 3]             (./lab bench base build
                                                          for instance one built before a change, or
                                                          with harden=0
 Overhead: the client shares the machine with the server.
-Not for:  the options of the patches (./lab run, ./lab bench PATCH).
-"""
+Not for:  the options of the patches (./lab run, ./lab bench PATCH)."""
 
 import contextlib
 import os

@@ -1,8 +1,7 @@
 """The figures of one cell of a measurement: what is made of its runs, and what is wrong with them.
 
 A run is a dict with its rate, latencies and processor time, and with the disk alone before and
-after it (`floor_before`, `floor_after`, writes a second). Needs nothing but Python.
-"""
+after it (`floor_before`, `floor_after`, writes a second). Needs nothing but Python."""
 
 import statistics
 

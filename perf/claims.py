@@ -4,8 +4,7 @@ Their machines are not ours, so a rate of theirs is shown beside ours and not ju
 is what should carry over to any machine: a figure that the server's own rules set, as the 34 ms of
 a commit by default or the bytes that an insert journals (within FIXED), and ratios of two figures
 of one machine (within RATIO). Needs nothing but Python: figures come from articles.json, ours from
-the dict that an experiment keeps.
-"""
+the dict that an experiment keeps."""
 
 import dataclasses
 import math

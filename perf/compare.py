@@ -20,8 +20,7 @@ Needs:    any of postgresql-15, mariadb-server, mariadb-plugin-rocksdb, libsqlit
 Settings: the table names them; peers/ has a file for each kind. conf/durable.yaml for mongod.
           What --uri or --odbc names is as durable as it is set; of --odbc the table mongod_dur_load
           is made anew and dropped.
-Not for:  anything else that these engines do; the rates of ./lab run, which are over TCP.
-"""
+Not for:  anything else that these engines do; the rates of ./lab run, which are over TCP."""
 
 import contextlib
 import functools
@@ -91,7 +90,7 @@ def install_packages(packages, script):
     # Services that a package would start stay off: each peer has a server of its own.
     environment = dict(os.environ, DEBIAN_FRONTEND='noninteractive', RUNLEVEL='1')
     done = subprocess.run(sudo + ['apt-get', 'install', '-y', '--no-install-recommends']
-                          + packages, env=environment, stdout=sys.stderr, check=False)
+                          + packages, env=environment, stdout=sys.stderr)
     if done.returncode != 0:
         sys.exit('%s: apt-get could not install %s' % (script, ' '.join(packages)))
 

@@ -2,8 +2,7 @@
 before and after, and what is measured when they are interrupted.
 
 A script makes an Experiment, gives run() a function that measures into `result`, and ends with
-finish(), which prints, keeps, draws and knows the exit code.
-"""
+finish(), which prints, keeps, draws and knows the exit code."""
 
 import contextlib
 import datetime
@@ -164,8 +163,7 @@ def finish(script, result, measured, table, name, draw=None):
     """Prints the table and keeps the figures and the plots; ends with 130 after Ctrl-C.
 
     measured    whether there is anything to print
-    draw        makes the plots: of (result, path without suffix), returns their paths
-    """
+    draw        makes the plots: of (result, path without suffix), returns their paths"""
     stopped = result.get('stopped')
     if not measured:
         measuring.end_without(script, stopped and stopped + ' before anything was measured'

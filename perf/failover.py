@@ -12,8 +12,7 @@ Kinds:    kill        kill -9 of the primary
           cut         the primary's machine is cut off silently, at electionTimeout 2 s (root);
                       drivers with socketTimeoutMS 500, else they wait for it for 10 s and more
           step-down   rs.stepDown() on the primary
-Columns:  seconds between two answers, at most
-"""
+Columns:  seconds between two answers, at most"""
 
 import measuring
 

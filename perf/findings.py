@@ -1,8 +1,7 @@
 """What a kept result shows, in sentences: where we stand beside the others, where we lose, and on
 what the time goes. One function for each kind of result; each returns Findings.
 
-Comparisons are within one result: figures of different runs are of different moments.
-"""
+Comparisons are within one result: figures of different runs are of different moments."""
 
 import dataclasses
 import statistics

@@ -20,8 +20,7 @@ Columns:  files MB, index MB    data files as the disk has them, and all indexes
           grown/s   rows a second while growing, without waiting for the disk
           log B     journal bytes for a durable row: before compression, and on the disk
           device B  written by the device for a durable row with the flush after them: others' too
-Not for:  small differences: a sample is short.
-"""
+Not for:  small differences: a sample is short."""
 
 import contextlib
 import functools

@@ -116,8 +116,7 @@ def text(found):
 
 @contextlib.contextmanager
 def held_off(wanted):
-    """While it lasts no processor halts deeply; does nothing unless wanted. Throws
-    CannotHold."""
+    """While it lasts no processor halts deeply; does nothing unless wanted. Throws CannotHold."""
     if not wanted:
         yield
         return

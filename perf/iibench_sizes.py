@@ -2,8 +2,7 @@
 
 A kept result of ./lab bench iibench has one number of rows and one of clients, and all its servers
 in turn. The table `sizes` of docs/articles.md has a line for each server that waits for the disk,
-below the article's own.
-"""
+below the article's own."""
 
 import articles
 import claims
@@ -21,10 +20,6 @@ SERVERS = (('base, sync', 'base at 2 ms'), ('series, at commit', 'series without
            (LARGE_FILES, 'and journal files of 4 GB'),
            (LARGE_MEMORY, 'and memory of 4 GB for changed pages'), ('InnoDB, sync', 'InnoDB'),
            ('PostgreSQL, sync', 'PostgreSQL'))
-
-
-def size_text(result):
-    return '%s, %d' % (format(result['rows'], ','), result['clients'])
 
 
 def of_article():
@@ -48,9 +43,9 @@ def of_result(result):
         if of('per_second') is None:
             continue
         written, longest = claims.per_row(name, 'device_bytes')(result), of('max_us')
-        yield (size_text(result), what, shown(of('per_second')),
-               shown(longest and longest / 1e3), shown(written), shown(of('log_padded')),
-               shown(of('log_raw')), shown(of('data_bytes_per_insert')))
+        yield ('%s, %d' % (format(result['rows'], ','), result['clients']), what,
+               shown(of('per_second')), shown(longest and longest / 1e3), shown(written),
+               shown(of('log_padded')), shown(of('log_raw')), shown(of('data_bytes_per_insert')))
 
 
 def has_patches(result):

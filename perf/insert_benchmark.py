@@ -33,8 +33,7 @@ Columns:  bytes/doc   in the data files, with its four indexes
           runs already neither the device's nor the processor's.
 --old-wire: what speaks MongoDB's protocol gets OP_INSERT with getLastError behind it; so too, by
           itself, where one of the others is too old for today's drivers.
-Not for:  rates of small runs: the trees must outgrow the caches before the article's rates show.
-"""
+Not for:  rates of small runs: the trees must outgrow the caches before the article's rates show."""
 
 import collections
 import contextlib
@@ -77,12 +76,11 @@ SMALL_BYTES = 40    # of a write that is a header, a link or a count and no cont
 
 
 def iibench(running, rows, clients, text_bytes, durable, progress=True, old_wire=False):
-    run = subprocess.run(
-        [os.path.join(experiment.PROGRAMS, 'iibench'), '--uri', running.uri, '--clients',
-         str(clients), '--text', str(text_bytes)]
-        + ['--lazy'] * (not durable) + ['--progress'] * progress + ['--old-wire'] * old_wire
-        + [str(rows)],
-        stdout=subprocess.PIPE, check=True)
+    run = subprocess.run([os.path.join(experiment.PROGRAMS, 'iibench'), '--uri', running.uri,
+                          '--clients', str(clients), '--text', str(text_bytes)]
+                         + ['--lazy'] * (not durable) + ['--progress'] * progress
+                         + ['--old-wire'] * old_wire + [str(rows)], stdout=subprocess.PIPE,
+                         check=True)
     return json.loads(run.stdout)
 
 

@@ -4,8 +4,7 @@ concern?
 
 perf/insert_latency.c through pymongo: the same options but --clients, the same JSON object.
 Usage:    insert_latency.py [--uri URI] [--concern w:N|w:majority|j:1] [--bytes N]
-                            [--seconds-max S] COUNT
-"""
+                            [--seconds-max S] COUNT"""
 
 import argparse
 import json

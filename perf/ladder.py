@@ -2,8 +2,7 @@
 each number of clients, and the disk alone before and after each of these cells.
 
 A cell's share of the disk is taken against its two neighbours, since a disk changes from one
-moment to the next. What cannot be so is marked (cells.py).
-"""
+moment to the next. What cannot be so is marked (cells.py)."""
 
 import os
 

@@ -1,8 +1,7 @@
 """The picture of README.md: durable inserts a second of the newest ladder that is kept, rung by
 rung, with a panel for each number of clients; once for light pages, once for dark ones.
 
-./lab report --picture writes it anew; a test compares it with what is kept.
-"""
+./lab report --picture writes it anew; a test compares it with what is kept."""
 
 import os
 import statistics

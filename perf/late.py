@@ -1,8 +1,7 @@
 """Modules from outside Python's own, imported when something of them is first used.
 
 ./lab asks the scripts here for their options, and refuses wrong ones, before it has installed what
-the scripts measure with.
-"""
+the scripts measure with."""
 
 import importlib
 

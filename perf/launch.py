@@ -1,7 +1,6 @@
 """Starts a script of perf/ for ./lab: Ctrl-C ends it with a sentence and 130, wherever it is.
 
-Usage: launch.py SCRIPT [ARGUMENT...]
-"""
+Usage: launch.py SCRIPT [ARGUMENT...]"""
 
 import os
 import runpy

@@ -41,8 +41,7 @@ Needs:    any of postgresql-15 with libpq-dev, mariadb-server and mariadb-plugin
           For a table like the article's use rounds of an hour: --rounds 12 --seconds 3600
           --interval 3600.
 Not for:  without --memory graphs larger than memory, unless --nodes makes one: 20,000 nodes are
-          some 40 MB.
-"""
+          some 40 MB."""
 
 import contextlib
 import functools
@@ -52,7 +51,6 @@ import subprocess
 import any_server
 import compare
 import experiment
-import linkbench_contender
 import linkbench_engines
 import linkbench_tables
 import measuring
@@ -100,7 +98,7 @@ def every_peer(folder, arguments):
     ours = (transactions.engines(folder) if arguments.transactions
             else [peers.mongod.Mongod(folder), base(folder)])
     return [
-        *((each, mongod_settings, linkbench_contender.MONGODB_CLIENT, uri) for each in ours),
+        *((each, mongod_settings, linkbench_engines.MONGODB_CLIENT, uri) for each in ours),
         (peers.postgresql.PostgreSQL(folder),
          off['PostgreSQL'] if lazy else peers.postgresql.PostgreSQL.settings,
          'linkbench_postgresql',
@@ -128,13 +126,14 @@ def contenders(folder, arguments):
         if missing:
             measuring.say('left out: %s (%s)' % (peer.name, missing))
         else:
-            found.append(linkbench_contender.of_peer(peer, settings, client, words))
+            found.append(linkbench_engines.of_peer(peer, settings, client, words))
     if arguments.uri:
         peer = peers.mongod.AnyMongod(folder, arguments.uri)
-        found.append(linkbench_contender.of_peer(
+        found.append(linkbench_engines.of_peer(
             peer, ('w: 1' if arguments.lazy else 'j: true') + ', its own settings',
-            linkbench_contender.MONGODB_CLIENT, lambda peer: ['--address', peer.uri]))
-    return found + [linkbench_contender.of_named(named, folder) for named in arguments.servers]
+            linkbench_engines.MONGODB_CLIENT, lambda peer: ['--address', peer.uri]))
+    return found + [linkbench_engines.of_named_database(named, folder)
+                    for named in arguments.servers]
 
 
 def build_clients():

@@ -3,21 +3,82 @@ the series, wiredTiger and rocksdb of this build, with the article's settings of
 
 A contender stands still (SIGSTOP) while another one has its turn, so that what it does in the
 background, checkpoints and merges, falls into its own turns. A turn of requests ends with a full
-flush: what was changed in it is on the disk, and counted, before the next one begins.
-"""
+flush: what was changed in it is on the disk, and counted, before the next one begins."""
 
 import contextlib
+import json
 import os
 import signal
+import subprocess
 
 import any_server
+import compare
+import experiment
 import late
-import linkbench_contender
 import machine
 import measuring
-
 import memory_group
 import server
+
+MONGODB_CLIENT = 'linkbench_mongodb'
+
+
+class Contender:
+    """`serve()` is a block in which the database runs; in it `words` are what its client needs
+    and `pid`, where it is ours to know, is the process whose time counts."""
+
+    def __init__(self, name, settings, client, serve):
+        self.name, self.settings, self.client, self.serve = name, settings, client, serve
+        self.words, self.pid = [], None
+
+    def run(self, phase, arguments):
+        program = os.path.join(experiment.PROGRAMS, self.client)
+        return json.loads(subprocess.run(
+            [program, *self.words, '--nodes', str(arguments.nodes), '--clients',
+             str(arguments.clients), '--seconds', str(arguments.seconds), '--interval',
+             str(arguments.interval)] + ['--lazy'] * arguments.lazy
+            + ['--old-wire'] * (arguments.old_wire and self.client == MONGODB_CLIENT)
+            + ['--transactions'] * (arguments.transactions and self.client == MONGODB_CLIENT)
+            + [phase],
+            capture_output=True, text=True, check=True).stdout)
+
+    def load(self, arguments):
+        return self.run('load', arguments)
+
+    def request(self, arguments):
+        """The requests with the server's processor time for one."""
+        before = compare.cpu_seconds(self.pid) if self.pid else 0
+        run = self.run('request', arguments)
+        if self.pid:
+            run['server_cpu_us'] = ((compare.cpu_seconds(self.pid) - before) * 1e6
+                                    / max(1, run['requests_in_all']))
+        return run
+
+    def check(self, arguments):
+        return self.run('check', arguments)
+
+
+def of_peer(peer, settings, client, words_of):
+    """A contender that is one of the peers of ./lab bench peers."""
+    @contextlib.contextmanager
+    def serve():
+        with peer.serve():
+            contender.pid, contender.words = peer.pid, words_of(peer)
+            yield
+    contender = Contender(peer.name, settings, client, serve)
+    return contender
+
+
+def of_named_database(named, folder):
+    @contextlib.contextmanager
+    def serve():
+        with named.start(os.path.join(folder, named.name)) as running:
+            contender.pid, contender.words = running.pid, ['--address', running.uri]
+            yield
+    contender = Contender(named.name, ' '.join([named.shown_program()] + named.options),
+                          MONGODB_CLIENT, serve)
+    return contender
+
 
 pymongo = late.Module('pymongo')
 
@@ -123,12 +184,12 @@ def device_counts(device):
             'device_written_bytes': written[1]} if read and written else {}
 
 
-class EngineContender(linkbench_contender.Contender):
+class EngineContender(Contender):
     """`start` is a block in which a server runs. Where that is not ours (`local` is false) it is
     neither stopped nor flushed, and nothing of its device is known."""
 
     def __init__(self, name, settings, start, device, local=True):
-        super().__init__(name, settings, linkbench_contender.MONGODB_CLIENT, self.serving)
+        super().__init__(name, settings, MONGODB_CLIENT, self.serving)
         self.start, self.device, self.local = start, device, local
         self.running = None  # while it is served
 

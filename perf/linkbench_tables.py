@@ -51,8 +51,7 @@ def table(result):
         'each write is on the disk before it is answered')]
     if result.get('transactions'):
         lines += ['By MongoDB\'s protocol a link and its count change in one transaction.']
-    lines += ['',
-              SUMMARY % ('', 'load', 'requests/s', 'cpu us', '', 'counts'),
+    lines += ['', SUMMARY % ('', 'load', 'requests/s', 'cpu us', '', 'counts'),
               SUMMARY % ('', 'rows/s', 'median (min..max)', 'server', 'client', 'at the end')]
     for name, each in shown.items():
         server_cpu = experiment.middle([run.get('server_cpu_us') for run in each['runs']])

@@ -1,8 +1,7 @@
 """What a measurement must know of its machine: what it is, and whether anything else uses it.
 
 All figures are the kernel's counters in /proc and /sys. While nothing of ours runs, every busy
-processor second and every write of the device is another process's.
-"""
+processor second and every write of the device is another process's."""
 
 import os
 import platform
@@ -24,7 +23,7 @@ def output_of(*command):
     """Standard output of a command, stripped; empty when it cannot be run."""
     try:
         return subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              text=True, check=False).stdout.strip()
+                              text=True).stdout.strip()
     except OSError:
         return ''
 

@@ -1,14 +1,14 @@
 """What perf/run.py and perf/ab.py share: the settings they compare, and one measurement of one.
 
 Rates, latencies and CPU time are taken without strace; the journal's calls come from a second run
-under strace, which slows it.
-"""
+under strace, which slows it."""
 
 import argparse
 import contextlib
 import json
 import math
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -31,6 +31,7 @@ COMMON = ['--smallfiles']
 # At the default of 100 ms a commit waits so long that nothing else shows.
 SHORT = ['--journalCommitInterval', '2']
 PROFILE = ['--config', os.path.join(TOP, 'conf', 'durable.yaml')]
+
 
 def measurable():
     """The patches that can be measured with a server, here: their headers name perf/ab.py."""
@@ -81,8 +82,8 @@ def variant_words():
 
 def build(names, *words):
     """Builds by scons; ends the program with the names where that fails."""
-    if subprocess.run(['scons', '-Q', *variant_words(), *words], cwd=TOP, stdout=sys.stderr,
-                      check=False).returncode != 0:
+    if subprocess.run(['scons', '-Q', *variant_words(), *words], cwd=TOP,
+                      stdout=sys.stderr).returncode != 0:
         sys.exit('%s: %s could not be built; the message is above'
                  % (os.path.basename(sys.argv[0]), names))
 
@@ -151,8 +152,7 @@ def result_with(*fields):
     """For argparse: a kept result, of the kind that has these fields."""
     def parse(path):
         try:
-            with open(path, encoding='utf-8') as file:
-                result = json.load(file)
+            result = json.loads(pathlib.Path(path).read_text('utf-8'))
         except (OSError, ValueError) as error:
             raise argparse.ArgumentTypeError('%s cannot be read: %s' % (path, error)) from error
         if not isinstance(result, dict) or not all(field in result for field in fields):
@@ -260,8 +260,7 @@ def interruptible():
 
 def cpu_seconds(pid):
     """(all, in the kernel) processor time of a process so far."""
-    with open('/proc/%d/stat' % pid, encoding='ascii') as file:
-        fields = file.read().rsplit(')', 1)[1].split()
+    fields = pathlib.Path('/proc/%d/stat' % pid).read_text('utf-8').rsplit(')', 1)[1].split()
     ticks = os.sysconf('SC_CLK_TCK')
     return (int(fields[11]) + int(fields[12])) / ticks, int(fields[12]) / ticks
 
@@ -298,11 +297,10 @@ class Bench:
         return json.loads(run.stdout)['flush_cost']
 
     def load(self, uri, clients, workload=('insert',)):
-        run = subprocess.run(
-            [self.program('load_client'), *workload, '--uri', uri, '--clients', str(clients),
-             '--seconds', str(self.seconds), '--warmup', str(self.warmup)]
-            + ['--old-wire'] * self.old_wire,
-            cwd=TOP, stdout=subprocess.PIPE, check=True)
+        run = subprocess.run([self.program('load_client'), *workload, '--uri', uri, '--clients',
+                              str(clients), '--seconds', str(self.seconds), '--warmup',
+                              str(self.warmup)] + ['--old-wire'] * self.old_wire, cwd=TOP,
+                             stdout=subprocess.PIPE, check=True)
         return json.loads(run.stdout)
 
     def measure_plain(self, running, clients, workload=('insert',)):

@@ -7,13 +7,13 @@ newest of perf/results/, which the repository keeps.
 Usage:  overview.py [RESULT.json...] [--output STEM]        (./lab report)
         writes STEM.html (build/results/report)
         overview.py --picture     draws the picture of README.md from the newest ladder that is kept
-The page needs nothing beside itself, on a screen of any width: long lines of a table scroll.
-"""
+The page needs nothing beside itself, on a screen of any width: long lines of a table scroll."""
 
 import collections
 import datetime
 import html
 import os
+import pathlib
 import re
 import string
 import sys
@@ -339,8 +339,7 @@ def as_page(every):
 
 def write(every, stem):
     os.makedirs(os.path.dirname(os.path.abspath(stem)), exist_ok=True)
-    with open(stem + '.html', 'w', encoding='utf-8') as file:
-        file.write(as_page(every))
+    pathlib.Path(stem + '.html').write_text(as_page(every), 'utf-8')
 
 
 def make_parser():
@@ -349,8 +348,7 @@ def make_parser():
                         help='what is shown; without names the newest of each kind')
     parser.add_argument('--picture', action='store_true',
                         help='draws the picture of README.md anew, and makes no report')
-    parser.add_argument('--output', metavar='STEM',
-                        help='writes STEM.html (build/results/report)',
+    parser.add_argument('--output', metavar='STEM', help='writes STEM.html (build/results/report)',
                         default=os.path.join(TOP, 'build', 'results', 'report'))
     return parser
 

@@ -104,8 +104,7 @@ def lines(path, title, xlabel, ylabel, series, floor=None, show_x='%g'.__mod__, 
 
     series    {name: [(x, median, least, most)]}; x from 0, logarithmic
     floor     a dotted line
-    show_x    turns an x into its label
-    """
+    show_x    turns an x into its label"""
     figure, axes = plt.subplots(figsize=(6.2, 4.2))
     places = sorted({point[0] for points in series.values() for point in points})
     for colour, name in colours_of(series):

@@ -3,8 +3,7 @@
 
 Usage: pr.py SLUG [--tree DIR] [--force]       (./lab pr SLUG)
 With a checkout of the original server the text has the change in that tree, and how to see it
-there; --force as in ./lab port.
-"""
+there; --force as in ./lab port."""
 
 import argparse
 import glob

@@ -3,8 +3,7 @@ places, and what an insert takes when other members have to have it.
 
 In one place are the primary, a secondary and the clients, in the other two secondaries. The places
 are network namespaces of this machine, the lines perf/delay_router.c, with the round trips of the
-article. All members share the processors and the disk of this machine.
-"""
+article. All members share the processors and the disk of this machine."""
 
 import contextlib
 import functools
@@ -129,10 +128,9 @@ def one_cell(net, running, cell, count):
 
 def cells_of(arguments):
     """(server, kind, concern, client, number of clients) of each cell."""
-    return [(rung[0], kind, concern, client, clients)
-            for rung in SERVERS for kind in (ALONE, OF_SET) for concern in CONCERNS
-            if concern in arguments.concerns and (kind == OF_SET or concern in ALONE_CONCERNS)
-            for clients in arguments.clients
+    return [(rung[0], kind, concern, client, clients) for rung in SERVERS
+            for kind in (ALONE, OF_SET) for concern in CONCERNS if concern in arguments.concerns
+            and (kind == OF_SET or concern in ALONE_CONCERNS) for clients in arguments.clients
             for client in (('pymongo', 'C') if clients == 1 else ('C',))]
 
 
@@ -147,9 +145,8 @@ def row_of(result, cell):
 
 def measure(trial, arguments, net):
     cells = cells_of(arguments)
-    planned = arguments.rounds * (
-        sum(0.8 + EXPECTED_MS[cell[2]] * arguments.inserts / 1e3 for cell in cells)
-        + 8 * len(SERVERS))
+    planned = arguments.rounds * (sum(0.8 + EXPECTED_MS[cell[2]] * arguments.inserts / 1e3
+                                      for cell in cells) + 8 * len(SERVERS))
     progress = measuring.announced(planned, len(cells) * arguments.rounds)
     for number in range(arguments.rounds):
         trial.look_at_others()

@@ -18,8 +18,7 @@ Usage:    run.py [--seconds 0.5] [--rounds 5] [--clients 1,8,64]  (./lab run bui
 Needs:    strace; 1 GB on the disk that holds build/. Takes about five minutes.
 Overhead: rates and latencies are taken without strace; the columns under "traced" come from a
           run of its own that strace slows.
-Not for:  telling small effects from noise: ./lab bench SLUG compares in pairs.
-"""
+Not for:  telling small effects from noise: ./lab bench SLUG compares in pairs."""
 
 import functools
 import os
@@ -60,13 +59,12 @@ HEADS = ('%-32s%37s%14s%23s%11s%s' % ('', '', 'latency, ms', 'cpu us per insert'
 
 def line(row):
     """A row of the table. What a run that was interrupted has not got is left out."""
-    text = WIDTHS % (
-        row['name'], row['clients'], '%.0f' % row['per_second'],
-        '%.0f..%.0f' % (row['per_second_min'], row['per_second_max']),
-        '%.2f' % (row['p50_us'] / 1e3), '%.2f' % (row['p99_us'] / 1e3),
-        '%.0f' % row['server_cpu_us'], '%.0f' % row['client_cpu_us'],
-        '%.0f%%' % (100 * row['kernel_share']), '%.1f' % row['processors'],
-        '%.0f%%' % (100 * row['share_of_floor']), cells.marks(row))
+    text = WIDTHS % (row['name'], row['clients'], '%.0f' % row['per_second'],
+                     '%.0f..%.0f' % (row['per_second_min'], row['per_second_max']),
+                     '%.2f' % (row['p50_us'] / 1e3), '%.2f' % (row['p99_us'] / 1e3),
+                     '%.0f' % row['server_cpu_us'], '%.0f' % row['client_cpu_us'],
+                     '%.0f%%' % (100 * row['kernel_share']), '%.1f' % row['processors'],
+                     '%.0f%%' % (100 * row['share_of_floor']), cells.marks(row))
     if row.get('traced'):
         text += TRACED_WIDTHS % ('%.0f' % row['bytes_per_insert'],
                                  '%.2f' % row['writes_per_insert'],

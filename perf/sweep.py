@@ -17,8 +17,7 @@ Needs:    for `journal` a folder on another device than build/; without --journa
           /dev/shm, which is memory. About four and a half minutes.
 Columns:  as in ./lab run: "floor" is the share of the disk alone beside the cell, cpu us of server
           and client for an insert. One plot for each sweep.
-Not for:  combinations: each sweep holds the rest still.
-"""
+Not for:  combinations: each sweep holds the rest still."""
 
 import argparse
 import functools

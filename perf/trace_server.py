@@ -5,8 +5,7 @@ Starts the server on scratch data, loads it with inserts, j:true, lets the tool 
 both. Any mongod: one that only old drivers can use is loaded as they did it.
 Usage:    trace_server.py TOOL --server 'NAME=PATH OPTIONS' [--clients 1] [OPTION of the tool...]
           (./lab trace [WHAT] --server 'NAME=PATH OPTIONS')
-Needs:    what the tool needs; the load client in build/none/bin.
-"""
+Needs:    what the tool needs; the load client in build/none/bin."""
 
 import argparse
 import os
@@ -47,7 +46,7 @@ def watch(tool, running, clients, words):
             time.sleep(0.01)
         target = running.uri if tool == 'commit_stages' else str(running.pid)
         return subprocess.run([sys.executable, os.path.join(TOP, 'perf', 'trace', tool + '.py'),
-                               *words, target], check=False).returncode
+                               *words, target]).returncode
     finally:
         load.terminate()
         load.wait()

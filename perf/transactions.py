@@ -13,8 +13,7 @@ Needs:    librocksdb-dev, libwiredtiger-dev, postgresql-15 with libpq-dev (Debia
 Columns:  repeated  for a hundred transfers
           cpu us    of the server, for a transfer
           p50, p99  ms from the first statement to the answer of the commit
-Not for:  documents that many clients want at once.
-"""
+Not for:  documents that many clients want at once."""
 
 import contextlib
 import json
@@ -40,7 +39,7 @@ SET = 'rs0'
 def transfers(client, address, clients, seconds):
     done = subprocess.run([os.path.join(experiment.PROGRAMS, client), '--address', address,
                            '--clients', str(clients), '--seconds', str(seconds), 'run'],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
+                          capture_output=True, text=True, check=True)
     run = json.loads(done.stdout)
     return dict(run, inserts=run['transfers'])
 

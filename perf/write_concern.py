@@ -26,8 +26,7 @@ Columns:  average   of the rounds: their median, with the least and the greatest
           flush     of 4 KB by the journal's device alone, beside the cells
           cpu us    of an insert: server, client
           --replicas: lines, how many round trips of the line that it waits for an insert takes
-Not for:  rates of many clients (./lab run).
-"""
+Not for:  rates of many clients (./lab run)."""
 
 import argparse
 import contextlib

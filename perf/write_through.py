@@ -12,13 +12,13 @@ Usage:    write_through.py [--runs 5] [--appends 100] [--folder FOLDER] [--host-
           (./lab bench journal-no-write-through builds append_cost first)
 Needs:    256 MB on the disk that holds build/. Takes 15 seconds.
 Writes:   build/results/<date>/<host class>/journal-no-write-through.json. With --keep, or with
-          --headers, which puts the table into the patch, perf/results/ instead.
-"""
+          --headers, which puts the table into the patch, perf/results/ instead."""
 
 import contextlib
 import datetime
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -47,8 +47,8 @@ def own_file_system(scratch):
         commands = (['mkfs.ext4', '-q', '-F', '-b', '4096', image],
                     ['mount', '-o', 'loop', image, place])
         try:
-            made = all(subprocess.run(command, stderr=subprocess.DEVNULL,
-                                      check=False).returncode == 0 for command in commands)
+            made = all(subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
+                       for command in commands)
         except OSError:
             made = False
         try:
@@ -70,11 +70,9 @@ def measure(folder, arguments):
 
 def put_into_header(result, path):
     patch = os.path.join(TOP, 'patches', SLUG + '.patch')
-    with open(patch, encoding='utf-8') as file:
-        text = file.read()
+    text = pathlib.Path(patch).read_text('utf-8')
     text = with_table(text, table(result), os.path.relpath(path, TOP), result['time'])
-    with open(patch, 'w', encoding='utf-8') as file:
-        file.write(text)
+    pathlib.Path(patch).write_text(text, 'utf-8')
 
 
 def make_parser():

@@ -1,7 +1,6 @@
 """./lab port: our changes on a user's own checkout of the original server; README.md has the room.
 
-Reads the command line, and says what came of it.
-"""
+Reads the command line, and says what came of it."""
 
 import argparse
 import os
@@ -99,12 +98,8 @@ def plan_for(root, slugs):
         print('lab port: ' + sentence, file=sys.stderr)
     if not plan.stages:
         print('lab port: nothing was written', file=sys.stderr)
-        sys.exit(exit_of(plan))
+        sys.exit(exit_code({finding.kind for finding in plan.findings}))
     return tree, plan
-
-
-def exit_of(plan):
-    return exit_code({finding.kind for finding in plan.findings})
 
 
 def main(words):
@@ -136,7 +131,7 @@ def main(words):
     if plan.findings:
         print('lab port: left out, for the reasons above: '
               + ' '.join(dict.fromkeys(finding.slug for finding in plan.findings)), file=sys.stderr)
-        sys.exit(exit_of(plan))
+        sys.exit(exit_code({finding.kind for finding in plan.findings}))
 
 
 if __name__ == '__main__':

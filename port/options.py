@@ -1,8 +1,7 @@
 """How a version of the server declares and stores an option (upstream map 2): steps for a recipe.
 
 2.4 has Boost's program options in db.cpp, 2.6 and 3.4 have tables of their own in
-mongod_options.cpp. A value that is refused ends the start with exit code 2.
-"""
+mongod_options.cpp. A value that is refused ends the start with exit code 2."""
 
 from port.source import dedent
 from port.steps import AtStart, Before, Include, Receiver
@@ -100,8 +99,7 @@ def _store_code(option, key, dbpath, refuse):
         lines += ['    if (%s) {' % option.refuse,
                   _refusal(refuse, '"--%s %s"' % (option.name, option.message)), '    }']
     if option.needs_dbpath:
-        lines += ['    std::string dbpath = "/data/db";',
-                  '    if (%s.count("%s"))' % (of, dbpath),
+        lines += ['    std::string dbpath = "/data/db";', '    if (%s.count("%s"))' % (of, dbpath),
                   '        dbpath = %s["%s"].as<std::string>();' % (of, dbpath)]
     for condition, message in option.late:
         lines += ['    if (%s) {' % condition, _refusal(refuse, message), '    }']

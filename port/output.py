@@ -30,12 +30,12 @@ def diff(changed, executable=lambda path: False):
                    '--no-prefix', '--unified=3', '--', 'a', 'b']
         if not shutil.which('git'):
             raise OSError('git, which writes the diff, is not installed')
-        run = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             env=dict(os.environ, **QUIET_GIT), check=False)
+        run = subprocess.run(command, cwd=folder, capture_output=True,
+                             env=dict(os.environ, **QUIET_GIT))
         if run.returncode not in (0, 1) or run.stderr:
             raise OSError('git diff failed: ' + run.stderr.decode(errors='replace').strip())
         # A file that is new stands on one side only, and git names it so on both.
-        return re.sub(rb'^diff --git b/', b'diff --git a/', run.stdout, flags=re.MULTILINE)
+        return re.sub(rb'^diff --git b/', b'diff --git a/', run.stdout, flags=re.M)
 
 
 def header(recipe, version):
@@ -61,5 +61,3 @@ def write_series(folder, stages, version, executable=lambda path: False):
     with open(os.path.join(folder, 'series'), 'w', encoding='utf-8') as file:
         file.write(''.join(name + '\n' for name in names))
     return names
-
-

@@ -4,8 +4,7 @@
     dur_additions.h   for dur.cpp alone: what serverStatus().dur shows beyond the old metrics
 
 Each piece begins with a comment `// SLUG: ...`, which tells the recipes that are in. All is inline:
-nothing is added to any link, and mongos, which stores no journal, may include the options.
-"""
+nothing is added to any link, and mongos, which stores no journal, may include the options."""
 
 import re
 
@@ -14,32 +13,6 @@ from port.source import Problem, dedent
 from port.steps import Step
 
 CODE = sections(__file__[:-2] + 'code')
-
-
-class Header:
-    """A recipe's part of dur_options.h. `stored_if`: the condition under which a section of `raw`
-    bytes and `overhead` is not compressed, with what is then counted. `quick_if`: the condition
-    under which commits may follow each other more quickly than at the shortest fixed interval."""
-
-    def __init__(self, comment, members='', initial='', code='', includes=(), stored_if='',
-                 quick_if=''):
-        self.comment, self.members, self.initial = comment, members, initial
-        self.code, self.includes = code, tuple(includes)
-        self.stored_if, self.quick_if = stored_if, quick_if
-
-
-class Metrics:
-    """A recipe's part of dur_additions.h: `code` appends to a BSONObjBuilder `b`, `before` are
-    functions for it. `runs_cycles`: it calls runCycle, with which the journal thread commits;
-    `cycle_lock` is what that takes first. `delays_commits`: it calls delayCommit before a commit
-    for waiters; `delay` is what that does."""
-
-    def __init__(self, comment, code, before='', includes=(), runs_cycles=False, cycle_lock='',
-                 delays_commits=False, delay=''):
-        self.comment, self.code, self.before = comment, code, before
-        self.includes = tuple(includes)
-        self.runs_cycles, self.cycle_lock = runs_cycles, cycle_lock
-        self.delays_commits, self.delay = delays_commits, delay
 
 
 class OwnFile(Step):
@@ -66,7 +39,7 @@ class OwnFile(Step):
 
 
 def slugs_in(text):
-    return re.findall(r'^ *// ([a-z]+(?:-[a-z0-9]+)+): ', text, re.MULTILINE)
+    return re.findall(r'^ *// ([a-z]+(?:-[a-z0-9]+)+): ', text, re.M)
 
 
 def _pieces(tree, slugs, part):
@@ -134,8 +107,7 @@ def render_options(tree, slugs):
         body += ['    return false;', '}']
     quick = [piece.quick_if for _, piece in pieces if piece.quick_if]
     if quick:
-        body += ['',
-                 '// Whether commits may come more quickly than at an interval of 2 ms.',
+        body += ['', '// Whether commits may come more quickly than at an interval of 2 ms.',
                  'inline bool commitsAreQuick() {', '    return %s;' % ' || '.join(quick), '}']
     includes = _includes(pieces)
     if stored:

@@ -13,8 +13,7 @@ def steps_of(recipe, version):
     if recipe.option:
         steps += options.steps_for(recipe.option, version)
     if recipe.metrics:
-        steps += [OwnFile('dur_additions.h', recipe.slug),
-                  Include('dur.cpp', 'dur_additions.h'),
+        steps += [OwnFile('dur_additions.h', recipe.slug), Include('dur.cpp', 'dur_additions.h'),
                   WrapReturn('dur.cpp', 'return dur :: stats . asObj (', 'dur::withMetrics(',
                              shared=True)]
     return steps + [step for step in recipe.own_steps if step.only is None or version in step.only]

@@ -1,10 +1,10 @@
 """A recipe: how one patch of the series goes into an original tree. patches/upstream/ has them.
 
-A recipe is a list of steps (steps.py) and, for what several recipes share, pieces of text: its
-option, its members and functions in our header, its metrics in serverStatus().dur. The pieces are
-put together by own_files.py and options.py.
-"""
+A recipe is a list of steps (SLUG.py, in the words of steps.py) and, for what several recipes share,
+pieces of text (SLUG.code): its option, its members and functions in our header, its metrics in
+serverStatus().dur. The pieces are put together by own_files.py and options.py."""
 
+import collections
 import importlib.util
 import os
 import re
@@ -33,14 +33,40 @@ class Option:
         return 'storage.journal.' + self.yaml
 
 
+class Header:
+    """A recipe's part of dur_options.h. `stored_if`: the condition under which a section of `raw`
+    bytes and `overhead` is not compressed, with what is then counted. `quick_if`: the condition
+    under which commits may follow each other more quickly than at the shortest fixed interval."""
+
+    def __init__(self, comment, members='', initial='', code='', includes=(), stored_if='',
+                 quick_if=''):
+        self.comment, self.members, self.initial = comment, members, initial
+        self.code, self.includes = code, tuple(includes)
+        self.stored_if, self.quick_if = stored_if, quick_if
+
+
+class Metrics:
+    """A recipe's part of dur_additions.h: `code` appends to a BSONObjBuilder `b`, `before` are
+    functions for it. `runs_cycles`: it calls runCycle, with which the journal thread commits;
+    `cycle_lock` is what that takes first. `delays_commits`: it calls delayCommit before a commit
+    for waiters; `delay` is what that does."""
+
+    def __init__(self, comment, code, before='', includes=(), runs_cycles=False, cycle_lock='',
+                 delays_commits=False, delay=''):
+        self.comment, self.code, self.before = comment, code, before
+        self.includes = tuple(includes)
+        self.runs_cycles, self.cycle_lock = runs_cycles, cycle_lock
+        self.delays_commits, self.delay = delays_commits, delay
+
+
 class Recipe:
     """`slug` is the patch's name in patches/series, `ticket` as in its header. `unportable` maps
     versions to the reason why they cannot have it; `steps` are those of all versions, each with
-    the versions it is for. `header` and `metrics` are pieces (own_files.py). `try_it` are options
+    the versions it is for. `header` and `metrics` are pieces. `try_it` are options
     to see it with, `expect` is what a trace of the ported server on that `system` then shows,
     `notes` maps versions to what is less there."""
 
-    def __init__(self, slug, ticket, subject, steps, option=None, header=None, metrics=None,
+    def __init__(self, slug, subject, steps, ticket=None, option=None, header=None, metrics=None,
                  unportable=None, upstream=None, try_it=None, expect='', notes=None,
                  system='linux'):
         self.slug, self.ticket, self.subject = slug, ticket, subject
@@ -76,24 +102,46 @@ class Recipe:
 def sections(path):
     """{name: text} of a file in which each text stands below a line `==== NAME`."""
     with open(path, encoding='utf-8') as file:
-        _, *parts = re.split(r'^==== (.+)\n', file.read(), flags=re.MULTILINE)
+        _, *parts = re.split(r'^==== (.+)\n', file.read(), flags=re.M)
     return dict(zip(parts[::2], parts[1::2]))
 
 
+def fields_of(text):
+    """{group: {name: value}} of lines `NAME: VALUE` or `GROUP.NAME: VALUE`. Indented lines go on
+    with prose, or are code, where there is no value beside the name."""
+    found = collections.defaultdict(dict)
+    for key, first, more in re.findall(r'^([\w.]+):(.*)\n((?:(?: .*)?\n)*)', text, re.M):
+        group, _, name = key.rpartition('.') if not key[-1].isdigit() else key.partition('.')
+        found[group][name] = ' '.join((first + '\n' + more).split()) if first else more
+    return found
+
+
 def load(slug):
-    path = os.path.join(FOLDER, slug + '.py')
-    spec = importlib.util.spec_from_file_location('recipe_' + slug.replace('-', '_'), path)
+    """The recipe of SLUG.code and SLUG.py."""
+    path = os.path.join(FOLDER, slug)
+    spec = importlib.util.spec_from_file_location('recipe_' + slug.replace('-', '_'), path + '.py')
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    if module.RECIPE.slug != slug:
-        raise ValueError('%s has the recipe of %s' % (path, module.RECIPE.slug))
-    return module.RECIPE
+    code = sections(path + '.code')
+    fields = fields_of(code['recipe'])
+    option, header, metrics = fields['option'], fields['header'], fields['metrics']
+    if 'late' in option:
+        option['late'] = [(option['late'], code['late'].rstrip('\n'))]
+    for part in (header, metrics):
+        part['includes'] = part.get('includes', '').split()
+    return Recipe(
+        slug, steps=module.STEPS, **fields[''], unportable=fields['unportable'],
+        upstream=tuple(fields['upstream'].values()) or None, notes=fields['notes'],
+        option=Option(**option) if option else None,
+        header=Header(**header, code=code.get('header', '')),
+        metrics=Metrics(**metrics, code=code['metrics'], before=code.get('metrics, before', ''),
+                        delay=code.get('metrics, delay', '')) if 'comment' in metrics else None)
 
 
 def series():
     """The slugs of patches/series, in order."""
     with open(os.path.join(TOP, 'patches', 'series'), encoding='utf-8') as file:
-        return re.findall(r'^([a-z][\w-]*)\.patch', file.read(), re.MULTILINE)
+        return re.findall(r'^([a-z][\w-]*)\.patch', file.read(), re.M)
 
 
 def without_recipe():
@@ -101,7 +149,7 @@ def without_recipe():
     found = {}
     for slug in series():
         with open(os.path.join(TOP, 'patches', slug + '.patch'), encoding='utf-8') as file:
-            why = re.search(r'^No-recipe: (.+)$', file.read(), re.MULTILINE)
+            why = re.search(r'^No-recipe: (.+)$', file.read(), re.M)
         if why:
             found[slug] = why[1]
     return found

@@ -1,8 +1,7 @@
 """A file of the tree while it is edited: text, tokens, and the edits that recipes are made of.
 
 Offsets are places in the text. Inserted lines get the indentation and the line ending of the line
-beside which they stand, so a file with CRLF keeps it.
-"""
+beside which they stand, so a file with CRLF keeps it."""
 
 import re
 import textwrap
@@ -82,13 +81,10 @@ class Source:
         if not places:
             raise Problem('moved', self.path, anchor,
                           'not found%s; the code has moved, or it is another version' % where)
-        lines = ', '.join(str(self.line_number(place[0])) for place in places)
+        lines = ', '.join(str(self.text.count('\n', 0, place[0]) + 1) for place in places)
         raise Problem('ambiguous', self.path, anchor,
                       'found %d times%s (lines %s), where one is expected'
                       % (len(places), where, lines))
-
-    def line_number(self, offset):
-        return self.text.count('\n', 0, offset) + 1
 
     def statements(self, offset, anchor):
         index = self.structure.index_at(offset)

@@ -3,8 +3,7 @@
 This is no parser of the language. It knows brackets, the words that control other statements, and
 what a definition looks like: a name, its parameters, and `{` before any `;`, with only a return
 type and class names before it (upstream map 0). Lines of the preprocessor are left out; where the
-branches of an #if do not balance their brackets by themselves, the first one is taken.
-"""
+branches of an #if do not balance their brackets by themselves, the first one is taken."""
 
 import functools
 

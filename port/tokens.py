@@ -2,8 +2,7 @@
 
 Only what finding places needs: white space, comments and continued lines separate tokens and are
 none themselves, so that two spellings of the same code compare equal (upstream map 0). Text that is
-no C++ (the words of an #error, a byte order mark) gives single characters and never an error.
-"""
+no C++ (the words of an #error, a byte order mark) gives single characters and never an error."""
 
 import functools
 import re
@@ -18,7 +17,7 @@ _PATTERN = re.compile(r'''
   | (?P<word> [A-Za-z_$][\w$]* )
   | (?P<mark2> <<=|>>=|\.\.\.|->\*|::|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\#\# )
   | (?P<other> . )
-''', re.VERBOSE | re.DOTALL)
+''', re.VERBOSE | re.S)
 
 
 class Token:

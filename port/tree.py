@@ -1,8 +1,7 @@
 """An original source tree: which version it is, where its files are, reading and writing them.
 
 The version is known by its files alone (upstream map 0). All text is kept byte for byte: it is
-read as Latin-1, which has a character for every byte.
-"""
+read as Latin-1, which has a character for every byte."""
 
 import os
 import subprocess
@@ -96,9 +95,8 @@ class Tree:
 
     def changed(self):
         """[(path, text on disk or None, text now)] of the files that edits have changed."""
-        return [(path, source.before, source.text)
-                for path, source in sorted(self.sources.items())
-                if source.text != (source.before or '')]
+        return [(path, source.before, source.text) for path,
+                source in sorted(self.sources.items()) if source.text != (source.before or '')]
 
     def write(self, changed):
         """Writes all of `changed` or, when one fails, none; then raises OSError."""
@@ -144,8 +142,7 @@ def state(root):
     """
     try:
         run = subprocess.run(['git', '-C', root, 'status', '--porcelain', '--untracked-files=no',
-                              '--', '.'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True, errors='replace', check=False)
+                              '--', '.'], capture_output=True, text=True, errors='replace')
     except FileNotFoundError:
         return 'none', 'git is not installed'
     if run.returncode != 0:
@@ -153,5 +150,5 @@ def state(root):
     if run.stdout:
         return 'dirty', run.stdout.rstrip('\n')
     known = subprocess.run(['git', '-C', root, 'ls-files', '--', TOP], stdout=subprocess.PIPE,
-                           stderr=subprocess.DEVNULL, check=False).stdout
+                           stderr=subprocess.DEVNULL).stdout
     return ('clean', '') if known else ('none', 'its files are not under version control')

@@ -15,7 +15,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE = os.path.join(TOP, 'docs', 'differences.md')
 HEADERS = 'src/dialect'
 HEAD = '| topic | 2.6 | by OP_MSG |\n|---|---|---|\n'
-MARK = re.compile(r'^<!--rows:(\S+)-->\n(?:\|.*\n)*', re.MULTILINE)
+MARK = re.compile(r'^<!--rows:(\S+)-->\n(?:\|.*\n)*', re.M)
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 CONSTANT = re.compile(r'\bDifference\s+(k\w+)\s*\{((?:\s|,|%s)*)\};' % STRING)
 

@@ -3,8 +3,7 @@ its own, each option that is there or reads otherwise with the full series.
 
 The programs print a list of facts for each option; the page has them in one line and leaves out
 what its head says of all options.
-Usage: python3 site_scons/options_page.py > docs/options.md     (./lab docs builds both first)
-"""
+Usage: python3 site_scons/options_page.py > docs/options.md     (./lab docs builds both first)"""
 
 import os
 import re
@@ -43,7 +42,7 @@ def described(program, form='markdown'):
 def blocks(page):
     """{heading: text} of the options of a page. A text ends with its list of facts."""
     found = {}
-    for part in re.split(r'^(?=##)', page, flags=re.MULTILINE):
+    for part in re.split(r'^(?=##)', page, flags=re.M):
         if part.startswith('### '):
             heading, text = part.split('\n', 1)
             found[heading] = re.match(r'\n(?:[^-].*\n+)*(?:- .*\n)+', text)[0].strip('\n')
@@ -53,10 +52,6 @@ def blocks(page):
 def wrapped(text, indent=''):
     return '\n'.join(textwrap.wrap(text, 100, subsequent_indent=indent, break_long_words=False,
                                    break_on_hyphens=False))
-
-
-def facts_of(text):
-    return dict(re.findall(r'^- ([^:\n]+)(?:: (.*))?$', text, re.MULTILINE))
 
 
 def values_of(help_text, facts):
@@ -89,8 +84,7 @@ def line_of(name, help_text, facts):
     line = [facts.get('YAML', '').replace(' with the opposite sense', ' (opposite)'),
             'Old names' in facts and 'old ' + facts['Old names'], values_of(help_text, facts),
             default not in ('off', 'none') and 'Default ' not in help_text and 'default ' + default,
-            change_of(name, facts),
-            'Can be lost' in facts and 'loss: ' + facts['Can be lost'],
+            change_of(name, facts), 'Can be lost' in facts and 'loss: ' + facts['Can be lost'],
             'Patch' in facts and 'patch ' + facts['Patch'],
             'Not in `--help`' in facts and 'not in `--help`']
     return '; '.join(each for each in line if each)
@@ -99,8 +93,8 @@ def line_of(name, help_text, facts):
 def entry(heading, text, suffix=''):
     """An option as the page has it."""
     name = heading.removeprefix('### ')
-    facts = facts_of(text)
-    help_text = re.sub(r'\n*(^- .*\n?)+\Z', '', text, flags=re.MULTILINE).strip()
+    facts = dict(re.findall(r'^- ([^:\n]+)(?:: (.*))?$', text, re.M))
+    help_text = re.sub(r'\n*(^- .*\n?)+\Z', '', text, flags=re.M).strip()
     line = line_of(name, help_text, facts)
     help_text = SAID.sub(lambda said: ' ' + said[1].upper() if said[1] else '', help_text)
     value = facts.get('Command line', '').strip('`').split(name, 1)[-1].strip()
@@ -123,12 +117,12 @@ def grouped(rows):
 def shorter(page):
     """A program's page with its lists and tables told in lines."""
     out = []
-    for part in re.split(r'^(?=##)', page.split('\n', 1)[1], flags=re.MULTILINE)[1:]:
+    for part in re.split(r'^(?=##)', page.split('\n', 1)[1], flags=re.M)[1:]:
         if part.startswith('### '):
             heading, text = part.split('\n', 1)
             out.append(entry(heading, text.strip()))
         else:
-            out.append('\n' + re.sub(r'(?:^\|.*\n)+', table_as_list, part, flags=re.MULTILINE)
+            out.append('\n' + re.sub(r'(?:^\|.*\n)+', table_as_list, part, flags=re.M)
                        .strip('\n') + '\n')
     return ''.join(out)
 

@@ -11,8 +11,7 @@ and two builds of one selection are identical byte for byte.
 
 src/base/precompiled.h, and for tests base/testing/precompiled.h, is compiled first and put in front
 of every C++ file by the compilers that can. Its precompiled form has other bytes each time, what is
-compiled with it has not: SCons and ccache know it by a checksum of what it was made from.
-"""
+compiled with it has not: SCons and ccache know it by a checksum of what it was made from."""
 
 import glob
 import json
@@ -81,8 +80,7 @@ class House:
                   room does not exist
         header    of an outside library: where it is not installed the room does not exist
         shared    file in bin/: the room alone as a shared object, beside its library, built with
-                  mongod if of no engine. What it needs of other rooms is in their headers
-        """
+                  mongod if of no engine. What it needs of other rooms is in their headers"""
         if self.system.name not in systems or engine not in (None, *self.engines):
             return
         if header and not os.path.exists(os.path.join(self.system.root, 'usr/include', header)):
@@ -101,8 +99,7 @@ class House:
         """Declares a program outside src/ that uses no room.
 
         preloaded a library of one C file for LD_PRELOAD instead, in bin/ as well
-        default   built when no target is named; not for what needs more than setup/apt.txt
-        """
+        default   built when no target is named; not for what needs more than setup/apt.txt"""
         if self.system.name != 'linux':
             return
         self.programs[name] = [scons.File(source) for source in sources], libs, default, preloaded
@@ -111,14 +108,13 @@ class House:
         """Declares a program of libFuzzer, for scons fuzz=1: fuzz_<name>, of <name>.cpp.
 
         needs     rooms it may use, the one that it is about first
-        also      source files beside that one
-        """
+        also      source files beside that one"""
         self.fuzz_targets[name] = [scons.File(file) for file in (name + '.cpp', *also)], needs
 
     def build(self):
         tests, programs = [], []
         for room in self.rooms.values():
-            if not room.is_empty():
+            if room.files('*.cpp'):
                 tests += self._targets_of(room, programs)
         for name, (sources, libs, default, preloaded) in self.programs.items():
             if preloaded:
@@ -174,9 +170,8 @@ class House:
         )
         if not scons.ARGUMENTS.get('verbose'):
             env.Replace(CXXCOMSTR='compile ${COUNT()}${TO_STAGE(SOURCE)}',
-                        CCCOMSTR='compile ${COUNT()}$SOURCE',
-                        ARCOMSTR='archive $TARGET', LINKCOMSTR='link    $TARGET',
-                        COUNT=self.count)
+                        CCCOMSTR='compile ${COUNT()}$SOURCE', ARCOMSTR='archive $TARGET',
+                        LINKCOMSTR='link    $TARGET', COUNT=self.count)
         return env
 
     def _flags(self, opt):
@@ -405,9 +400,6 @@ class Room:
         self.library = None
         self.keep_all, self.shared, self.engine = keep_all, shared, engine
         self.skipped_folders, self.test_programs = skipped_folders, test_programs
-
-    def is_empty(self):
-        return not self.files('*.cpp')
 
     def sources(self):
         mains = {os.path.join(self.folder, main) for main in self.programs.values()}

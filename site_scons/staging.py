@@ -1,13 +1,13 @@
 """Stages one selection of patches: build/<selection>/src is src/ with those patches applied.
 
 Sources are never patched in place. A staged file is rewritten only when its content changes, so
-that SCons and ccache see nothing new after a run that changed nothing.
-"""
+that SCons and ccache see nothing new after a run that changed nothing."""
 
 import fcntl
 import filecmp
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -52,8 +52,7 @@ def applied(top):
     path = os.path.join(top, 'patches', 'applied')
     if not os.path.exists(path):
         return []
-    with open(path, encoding='utf-8') as file:
-        return file.read().split()
+    return pathlib.Path(path).read_text('utf-8').split()
 
 
 def select(top, wish):
@@ -156,8 +155,7 @@ def apply(top, fresh, slug, strict):
     path = os.path.join(top, name)
     if not os.path.exists(path):
         raise StagingError('%s is in patches/series but does not exist' % name)
-    with open(path, encoding='utf-8') as file:
-        touched = re.findall(r'^\+\+\+ (?:b/)?(\S+)', file.read(), re.MULTILINE)
+    touched = re.findall(r'^\+\+\+ (?:b/)?(\S+)', pathlib.Path(path).read_text('utf-8'), re.M)
     for other in touched:  # a patch may also carry lines of docs/ or jstests/
         target = os.path.join(fresh, other)
         source = os.path.join(top, other)
@@ -166,7 +164,7 @@ def apply(top, fresh, slug, strict):
             shutil.copy2(source, target)
     run = subprocess.run(
         ['patch', '--fuzz=0', '-p1', '--force', '--no-backup-if-mismatch', '--input', path],
-        cwd=fresh, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        cwd=fresh, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if run.returncode != 0:
         raise StagingError('%s does not apply with --fuzz=0; refresh it with quilt:\n%s'
                            % (name, run.stdout))
@@ -195,16 +193,14 @@ def _write_applied_patches(fresh, slugs):
 
 def header_of(text):
     """What a patch has in front of its first file."""
-    return re.split(r'^(?=--- (?:a/|/dev/null)|Index: |diff )', text, maxsplit=1,
-                    flags=re.MULTILINE)[0]
+    return re.split(r'^(?=--- (?:a/|/dev/null)|Index: |diff )', text, maxsplit=1, flags=re.M)[0]
 
 
 def header_fields(path):
     """The fields of a patch's header: its last paragraph, see patches/README.md."""
-    with open(path, encoding='utf-8') as file:
-        header = header_of(file.read())
+    header = header_of(pathlib.Path(path).read_text('utf-8'))
     last = re.split(r'\n\s*\n', header.strip('\n'))[-1]
-    return dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', last, re.MULTILINE))
+    return dict(re.findall(r'^([A-Z][A-Za-z-]*): (.*)$', last, re.M))
 
 
 def _write_series(top, fresh, slugs):

@@ -1,8 +1,7 @@
 """The systems that the build makes programs for: compiler, flags, outside libraries.
 
 A folder inside a room that is named like one of SOURCE_FOLDERS holds what only that system
-compiles.
-"""
+compiles."""
 
 import os
 import shlex
@@ -34,8 +33,7 @@ class System:
     fuzz_flags        what makes a fuzz target of a program; none: only other programs are made
     program_suffix    of an executable file
     root              folder of its system: where outside libraries are
-    precompiles       whether objects begin with a precompiled header
-    """
+    precompiles       whether objects begin with a precompiled header"""
 
     precompiles = False
     optimised_flags = []
@@ -53,8 +51,7 @@ def system_includes(root='', environment=None):
     for package in PACKAGES:
         # Not every program needs all of them: what is missing is reported where it is included.
         run = subprocess.run(['pkg-config', '--cflags-only-I', package], text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
-                             env=environment)
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
         words += ['-isystem' + root + word[2:] for word in shlex.split(run.stdout)]
     return list(dict.fromkeys(words))
 

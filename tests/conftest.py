@@ -4,14 +4,14 @@
 Its markers are its name, `usual` or `long`, and `alone` where it measures what others would
 disturb: it waits until no other part is at work. What several parts need is built before they
 begin, the longest begin first, and the last line of any run is "N passed, N failed[, N skipped]".
-Ctrl-C ends also what parts have started. ./lab test calls it (tools/lab/testing.py).
-"""
+Ctrl-C ends also what parts have started. ./lab test calls it (tools/lab/testing.py)."""
 
 import contextlib
 import ctypes
 import fcntl
 import json
 import os
+import pathlib
 import queue
 import re
 import shlex
@@ -49,8 +49,7 @@ def is_part(node_id):
 
 def known_times():
     try:
-        with open(TIMES, encoding='utf-8') as file:
-            return json.load(file)
+        return json.loads(pathlib.Path(TIMES).read_text('utf-8'))
     except (OSError, ValueError):
         return {}
 
@@ -167,7 +166,8 @@ class PartsFile(pytest.File):
 
 
 def pytest_collect_file(file_path, parent):
-    return PartsFile.from_parent(parent, path=file_path) if file_path.suffix == '.txt' else None
+    is_list = file_path.name == os.path.basename(parts.LIST)
+    return PartsFile.from_parent(parent, path=file_path) if is_list else None
 
 
 def pytest_addoption(parser):
@@ -226,7 +226,7 @@ def build(chosen):
     for selection, targets in wanted.items():
         print('== building patches=%s ==' % selection, flush=True)
         if subprocess.run(server.scons(selection) + ['-k', *targets], cwd=parts.TOP,
-                          stdin=subprocess.DEVNULL, check=False).returncode == 0:
+                          stdin=subprocess.DEVNULL).returncode == 0:
             built += ['%s:%s' % (selection, target) for target in targets]
     server.note_built(built)
 

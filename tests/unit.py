@@ -5,14 +5,14 @@ FILTER is a part of a test binary's name, e.g. journal.
 
 The binaries' files are in memory where it has room. Tests that go through too many cases for each
 change (src/base/testing/slice.h) try a slice of them, another one each day. With --whole all
-these cases run, and files are on the disk.
-"""
+these cases run, and files are on the disk."""
 
 import concurrent.futures
 import contextlib
 import datetime
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -53,8 +53,7 @@ def folder_for_files(memory=MEMORY):
 def run_binary(binary, totals, launcher=(), environment=()):
     """Runs one GoogleTest binary. A crash counts as one more failure than it reported.
 
-    launcher, environment    words before the command, and variables, that it needs
-    """
+    launcher, environment    words before the command, and variables, that it needs"""
     name = os.path.basename(binary)
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder, \
             tempfile.TemporaryDirectory(dir=folder_for_files()) as files:
@@ -62,12 +61,11 @@ def run_binary(binary, totals, launcher=(), environment=()):
         run = subprocess.run(['timeout', '--signal=ABRT', str(BINARY_SECONDS_MAX), *launcher,
                               binary, '--gtest_brief=1', '--gtest_output=json:report.json'],
                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, errors='replace', check=False,
+                             text=True, errors='replace',
                              env=dict(os.environ, TMPDIR=files, **{SLICE: chosen_slice()},
                                       **dict(environment), **server.SANITIZER_ENVIRONMENT))
         try:
-            with open(report, encoding='utf-8') as file:
-                counts = json.load(file)
+            counts = json.loads(pathlib.Path(report).read_text('utf-8'))
         except (OSError, ValueError):
             print(run.stdout)
             print('%s ended with %d before it could report' % (name, run.returncode))
@@ -80,14 +78,10 @@ def run_binary(binary, totals, launcher=(), environment=()):
     if run.returncode != 0:
         print(run.stdout)
         failed = max(failed, 1)
-        for test in failed_tests(counts):
+        for test in ['%s.%s' % (suite['name'], test['name']) for suite in counts['testsuites']
+                     for test in suite['testsuite'] if 'failures' in test]:
             print('FAIL ' + test)
     totals.add(name, counts['tests'] - failed - skipped, failed, skipped)
-
-
-def failed_tests(counts):
-    return ['%s.%s' % (suite['name'], test['name'])
-            for suite in counts['testsuites'] for test in suite['testsuite'] if 'failures' in test]
 
 
 def rooms_with_tests(source):
@@ -96,8 +90,7 @@ def rooms_with_tests(source):
     for folder, _, files in os.walk(source):
         if any(name.endswith('_test.cpp') for name in files):
             script = os.path.join(folder_of_room(folder), 'SConscript')
-            with open(script, encoding='utf-8') as file:
-                engine = re.search(r"\bengine='(\w+)'", file.read())
+            engine = re.search(r"\bengine='(\w+)'", pathlib.Path(script).read_text('utf-8'))
             if engine is None or engine.group(1) == os.environ.get(server.ENGINE):
                 yield room_of(os.path.join(folder, 'x_test.cpp'))
 
@@ -134,11 +127,10 @@ def run_selection(selection, sanitize, wanted, totals, also=None):
     targets = binaries + ([also] if also else []) + (['loaded_parts'] if sanitize else [])
     is_built = not sanitize and (server.is_built(selection, targets)
                                  or not also and server.is_built(selection, ['tests']))
-    if not is_built and subprocess.run(command + ['-k'] + targets, cwd=TOP,
-                                       check=False).returncode != 0:
+    if not is_built and subprocess.run(command + ['-k'] + targets, cwd=TOP).returncode != 0:
         broken = [target for target in targets
-                  if subprocess.run(command + ['-q', target], cwd=TOP, stdout=subprocess.DEVNULL,
-                                    check=False).returncode != 0]
+                  if subprocess.run(command + ['-q', target], cwd=TOP,
+                                    stdout=subprocess.DEVNULL).returncode != 0]
         for target in broken:
             totals.add('build of ' + target, 0, 1)
         binaries = [binary for binary in binaries if binary not in broken]

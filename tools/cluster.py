@@ -1,12 +1,12 @@
 """A set of three members with elections, and the three etcds that these need, on this machine.
 
 Machine N has the member mN and the etcd eN. With a network each one has an address of its own
-(network namespaces, which need root), so that it can be cut off; else all have 127.0.0.1.
-"""
+(network namespaces, which need root), so that it can be cut off; else all have 127.0.0.1."""
 
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -22,7 +22,7 @@ MEMBERS, ETCDS = ['m1', 'm2', 'm3'], ['e1', 'e2', 'e3']
 SET = 'rs0'
 SECONDS_MAX = 60  # only ends a wait that hangs
 BRIDGE, SUBNET = 'mddur', '10.77.0.'
-TERM = re.compile(r'^(\S+) .*replica set \S+: term (\d+)$', re.MULTILINE)
+TERM = re.compile(r'^(\S+) .*replica set \S+: term (\d+)$', re.M)
 
 
 class ClusterError(Exception):
@@ -38,7 +38,7 @@ def wait_until(what, condition):
 
 
 def network(*words):
-    done = subprocess.run(['ip', *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(['ip', *words], capture_output=True, text=True)
     if done.returncode:
         raise ClusterError('ip %s: %s' % (' '.join(words), done.stderr.strip()))
 
@@ -62,8 +62,7 @@ class Program:
         if self.child is not None:
             return self.child.poll() is None
         try:
-            with open('/proc/%d/cmdline' % self.pid, 'rb') as line:
-                return self.place.encode() in line.read()
+            return self.place.encode() in pathlib.Path('/proc/%d/cmdline' % self.pid).read_bytes()
         except OSError:
             return False
 
@@ -89,8 +88,7 @@ class Program:
 
     def text_of_log(self):
         try:
-            with open(self.log, encoding='utf-8', errors='replace') as log:
-                return log.read()
+            return pathlib.Path(self.log).read_text('utf-8', errors='replace')
         except FileNotFoundError:
             return ''
 
@@ -182,8 +180,7 @@ class Cluster:
         self.has_network = has_network
         known = {}
         if os.path.exists(self.kept):
-            with open(self.kept, encoding='utf-8') as file:
-                known = json.load(file)
+            known = json.loads(pathlib.Path(self.kept).read_text('utf-8'))
             self.program, self.options = known['program'], known['options']
             self.has_network = known['network']
         ports = known.get('ports', free_ports and unused_ports() or usual_ports(self.has_network))

@@ -10,8 +10,7 @@ this is done. A collection that has documents on TO already is refused. What TO 
 is (an option of an index that it does not know, an index of a kind that it does not have, a
 document that it finds too deep) is named, and so is a collection that FROM cannot read to its end;
 the rest is copied, and the exit code is 1 then. `local`, `config`, users, roles and profiles are
-left out. Needs pymongo 3.11 or newer.
-"""
+left out. Needs pymongo 3.11 or newer."""
 
 import argparse
 import sys

@@ -70,15 +70,10 @@ def with_flags(mapping):
     return {name: is_true(value) if name in FLAGS else value for name, value in mapping.items()}
 
 
-def without_version(collation):
-    """The version is of the library that the server has."""
-    return without(collation, ('version',)) if is_document(collation) else collation
-
-
 def prepared(mapping):
     """A collation goes without its version."""
-    return {name: without_version(value) if name == 'collation' else value
-            for name, value in mapping.items()}
+    return {name: (without(value, ('version',)) if is_document(value) else value)
+            if name == 'collation' else value for name, value in mapping.items()}
 
 
 def comparable(name, value):
@@ -108,14 +103,10 @@ def milder_options(options):
             yield form
 
 
-def ring_bytes(size):
-    return max(RING_BYTES_MIN, -(-int(size) // RING_BYTES_STEP) * RING_BYTES_STEP)
-
-
 def comparable_options(options):
     out = with_flags(options_to_send(options))
     if is_number(out.get('size')):
-        out['size'] = ring_bytes(out['size'])
+        out['size'] = max(RING_BYTES_MIN, -(-int(out['size']) // RING_BYTES_STEP) * RING_BYTES_STEP)
     if is_number(out.get('max')) and not 0 < out['max'] < NO_LIMIT:
         del out['max']
     if is_document(out.get('collation')) and plain(out['collation']) == plain(SIMPLE):
@@ -210,4 +201,4 @@ def changes(asked, kept):
 
 
 def short(error):
-    return re.sub(r', full error: .*', '', str(error), flags=re.DOTALL)
+    return re.sub(r', full error: .*', '', str(error), flags=re.S)

@@ -11,9 +11,7 @@ a document is restored up to there; that, and what the server will not have as i
 rest is restored, and the exit code is 1 then. Without metadata, as in dumps up to 2.0, options and
 indexes are those of system.namespaces.bson and system.indexes.bson. `local`, `config` and system
 collections but system.js are left out, and so is oplog.bson; views that a salvage finds in
-system.views are made, and so are the roles of admin.system.roles.
-Needs pymongo 3.11 or newer.
-"""
+system.views are made, and so are the roles of admin.system.roles. Needs pymongo 3.11 or newer."""
 
 import argparse
 import functools
@@ -39,12 +37,6 @@ METADATA = '.metadata.json'
 
 def opened(path):
     return gzip.open(path) if path.endswith('.gz') else open(path, 'rb')
-
-
-def databases_in(folder):
-    return sorted(name for name in os.listdir(folder)
-                  if os.path.isdir(os.path.join(folder, name)) and any(
-                      file.endswith(ENDINGS) for file in os.listdir(os.path.join(folder, name))))
 
 
 def documents_in(path, complain):
@@ -215,7 +207,10 @@ def main():
     parser.add_argument('target', metavar='TO', nargs='?', default='mongodb://127.0.0.1:27017')
     arguments = parser.parse_args()
     try:
-        names = databases_in(arguments.folder)
+        names = sorted(name for name in os.listdir(arguments.folder)
+                       if os.path.isdir(os.path.join(arguments.folder, name))
+                       and any(file.endswith(ENDINGS)
+                               for file in os.listdir(os.path.join(arguments.folder, name))))
         wanted = arguments.database or [name for name in names if name not in LEFT_OUT]
         missing = sorted(set(wanted) - set(names))
         if missing or not wanted:

@@ -1,5 +1,5 @@
-// Sorts and groups larger than memory: with allowDiskUse they use files, which no other user can
-// read and which go with whatever asked for them. One that is killed: tests/hostile/test_disk.py.
+// Sorts and groups larger than memory use files with allowDiskUse, which no other user can read and
+// which go with whatever asked for them; one that is killed: tests/hostile/test_scarcity.py.
 // Group: hostile
 
 const options = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1'];

@@ -1,8 +1,7 @@
 """A small MongoDB-compatible server for tests: mongod-dur, as a program and as fixtures of pytest.
 
     with mongod_dur.temporary() as uri:                   a server until the block ends
-    with mongod_dur.temporary(replica_set='rs0') as uri:  the primary of a set of one
-"""
+    with mongod_dur.temporary(replica_set='rs0') as uri:  the primary of a set of one"""
 
 import contextlib
 import os

@@ -11,8 +11,7 @@
     odbc.py         any database by its ODBC driver, where --odbc names one
     syncs.py        how many syncs an insert costs, by strace
 
-A new one is a class with a docstring for its settings, and a line in `every`.
-"""
+A new one is a class with a docstring for its settings, and a line in `every`."""
 
 from peers.embedded import LMDB, RocksDB, SQLite, WiredTiger
 from peers.ferretdb import FerretDB, FerretPostgreSQL

@@ -2,8 +2,7 @@
 values from the same ranges, and one row a transaction, by the load tools that come with them.
 
 Each class is a peer (peer.py) that insert_benchmark.py asks as it asks its own servers: prepare(),
-fill(), flush(), log(), stored_bytes().
-"""
+fill(), flush(), log(), stored_bytes()."""
 
 from peers.mariadb import MariaDB, slap_seconds
 from peers.peer import run

@@ -70,9 +70,8 @@ class ODBC(Peer):
     def run(self, *words, seconds_max=None):
         """What the program prints, a JSON object. Raises RuntimeError with what is wrong."""
         try:
-            done = subprocess.run([self.program, *words], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, errors='replace', check=False,
-                                  timeout=seconds_max,
+            done = subprocess.run([self.program, *words], capture_output=True, text=True,
+                                  errors='replace', timeout=seconds_max,
                                   env=dict(os.environ, ODBC_CONNECTION=self.connection))
         except subprocess.TimeoutExpired:
             raise RuntimeError('%s: connect: no answer in %d s' % (self.name, seconds_max)) \

@@ -29,8 +29,8 @@ def run(command, **options):
 
 def wait_until_up(process, check):
     limit = time.monotonic() + STARTING_SECONDS_MAX
-    while subprocess.run(check, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                         check=False).returncode != 0:
+    while subprocess.run(check, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL).returncode != 0:
         if process.poll() is not None or time.monotonic() > limit:
             raise RuntimeError('%s does not come up' % process.args[0])
         time.sleep(0.05)
@@ -56,8 +56,7 @@ class Peer:
     Inside `with peer.serve():` insert(clients, seconds) makes durable inserts and returns a dict:
     per_second; inserts, all that it made, warm-up included; and where the engine runs in the client
     cpu_seconds for them. `name` and `settings` go into the table; `package` is what Debian calls
-    it.
-    """
+    it."""
 
     name = settings = package = None
     cache_mb = 256  # what a server keeps of its data in memory of its own

@@ -40,8 +40,7 @@ class PostgreSQL(Peer):
                 cwd=self.sockets, **user)
             query = self.client('psql') + ['-q', '-c']
             with running([self.programs['postgres'], '-D', self.data, '-k', self.sockets, '-h', '',
-                          '-c', 'shared_buffers=%dMB' % self.cache_mb,
-                          '-c', 'max_connections=300'],
+                          '-c', 'shared_buffers=%dMB' % self.cache_mb, '-c', 'max_connections=300'],
                          query + ['select 1'], self.sockets + '/log', cwd=self.sockets,
                          **user) as process:
                 run(query + ['create table load (id bigserial primary key, text text)'])

@@ -66,8 +66,7 @@ def tally(lines, opened_for_sync=()):
 
     fsyncs     that write the times of the file too: fsync, O_SYNC
     datasyncs  that need not: fdatasync, O_DSYNC, RWF_DSYNC
-    files      {path: [writes, bytes]}
-    """
+    files      {path: [writes, bytes]}"""
     found = {'writes': 0, 'bytes': 0, 'fsyncs': 0, 'datasyncs': 0, 'files': {}}
     synced, begun = {file: 'datasyncs' for file in opened_for_sync}, {}
     for line in lines:

@@ -19,8 +19,7 @@ Example output (64 clients with j:true, conf/durable.yaml):
     ...
     2714 samples of cpu-clock in 3.0 s: 0.9 processors busy
 
-Reading it: nothing stands out; the processor goes to switching between threads and to copying.
-"""
+Reading it: nothing stands out; the processor goes to switching between threads and to copying."""
 
 import os
 import re
@@ -47,10 +46,9 @@ def rows_of(report):
 
 def record(pid, seconds, rate, event, path):
     """Runs perf record; returns what it said when it failed."""
-    run = subprocess.run(
-        ['perf', 'record', '-q', '-e', event, '-F', str(rate), '-p', str(pid), '-o', path, '--',
-         'sleep', str(seconds)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, check=False)
+    run = subprocess.run(['perf', 'record', '-q', '-e', event, '-F', str(rate), '-p', str(pid),
+                          '-o', path, '--', 'sleep', str(seconds)], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return run.stdout.strip() if run.returncode != 0 else ''
 
 
@@ -69,10 +67,9 @@ def profile(pid, seconds, rate):
         else:
             given.refuse('perf cannot sample process %d: %s\n'
                          'see /proc/sys/kernel/perf_event_paranoid' % (pid, trouble))
-        report = subprocess.run(
-            ['perf', 'report', '-i', path, '--stdio', '--no-children', '-n', '--sort',
-             'dso,symbol'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            check=True)
+        report = subprocess.run(['perf', 'report', '-i', path, '--stdio', '--no-children', '-n',
+                                 '--sort', 'dso,symbol'], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, text=True, check=True)
     return event, list(rows_of(report.stdout))
 
 

@@ -18,8 +18,7 @@ Example output (8 clients with j:true, journalCommitInterval 2, quick disk):
     remapPrivateView                5     1 %
     1222 commits, 10002432 journal bytes in 2.0 s
 
-Reading it: the commit is the sync; the other stages do not matter here.
-"""
+Reading it: the commit is the sync; the other stages do not matter here."""
 
 import os
 import re

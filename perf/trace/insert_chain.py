@@ -19,8 +19,7 @@ Example output (one client, journalCommitInterval 2):
     1602 inserts in 3.0 s
 
 Reading it: the sync is a fifth of what the client waits for; most of it is the sleep of the commit
-thread before it begins.
-"""
+thread before it begins."""
 
 import re
 import statistics

@@ -19,8 +19,7 @@ Example output (one client inserting with j:true, journalCommitInterval 2):
   gap 1.47 ms, write 93 us, sync 151 us
 
 Reading it: every commit is one write of 8 KB and one sync, which takes a tenth of the 1.4 ms from
-one commit to the next: the rest is the commit thread's sleep.
-"""
+one commit to the next: the rest is the commit thread's sleep."""
 
 import json
 import os

@@ -18,8 +18,7 @@ Example output (8 clients with j:true, journalCommitInterval 2, quick disk):
     signals                    1      0 %  rt_sigtimedwait 100 %
 
 Reading it: the journal thread, one of the three named mongod, mostly sleeps (futex); the disk could
-take more.
-"""
+take more."""
 
 import collections
 import os

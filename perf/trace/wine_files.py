@@ -19,8 +19,7 @@ Example output (the last lines; a base server that was made three commits):
 Reading it: opens show only where they may write or create; there are also "flush FILE" and "rename
 FROM TO". The first write is the file's header. 0x80000000 is write-through, 0x20000000 is no
 buffering: a commit is one write, and nothing flushes it. A file's handle is known from its open;
-standard output was opened by another process, so what is written there does not show.
-"""
+standard output was opened by another process, so what is written there does not show."""
 
 import re
 import sys

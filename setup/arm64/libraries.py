@@ -3,8 +3,7 @@
 
 They are Debian's packages for arm64, from where this machine fetches its own
 (setup/apt_lists.py); they are unpacked, not installed.
-Usage: python3 setup/arm64/libraries.py
-"""
+Usage: python3 setup/arm64/libraries.py"""
 
 import glob
 import os

@@ -2,8 +2,7 @@
 """Builds the libraries of libraries.txt for Windows into build/windows-libs.
 
 The sources are those of this machine's Debian (setup/apt_lists.py).
-Usage: python3 setup/windows/libraries.py
-"""
+Usage: python3 setup/windows/libraries.py"""
 
 import glob
 import os

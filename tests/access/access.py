@@ -1,6 +1,5 @@
 """What the tests of tests/access/ share: servers that ask for a login, a login by hand, messages of
-every kind.
-"""
+every kind."""
 
 import base64
 import hashlib

@@ -247,9 +247,8 @@ class Members(access.Refusals):
             self.start(*over_tls, certificate)
         self.initiate()
         self.wait_for_secondary(self.members[1])
-        primary, secondary = [
-            self.client(member, 'root', read_preference=ReadPreference.NEAREST)
-            for member in self.members[:2]]
+        primary, secondary = [self.client(member, 'root', read_preference=ReadPreference.NEAREST)
+                              for member in self.members[:2]]
         large = 'x' * 5000000
         primary.test.c.insert_many([{'_id': number, 'large': large} for number in range(3)])
         self.wait_for_count(secondary.test.c, 3)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pathlib
 import select
 import shutil
 import signal
@@ -34,9 +35,8 @@ class Tls(unittest.TestCase):
 
     def start(self, *options):
         folder = self.enterContext(tempfile.TemporaryDirectory(dir=self.folder))
-        return self.enterContext(server.Server(
-            access.Case.program, os.path.join(folder, 'db'),
-            ['--smallfiles', '--nssize', '1', *options]))
+        return self.enterContext(server.Server(access.Case.program, os.path.join(folder, 'db'),
+                                               ['--smallfiles', '--nssize', '1', *options]))
 
     def require(self, *options, certificate=None):
         return self.start('--tlsMode', 'requireTLS', '--tlsCertificateKeyFile',
@@ -122,7 +122,7 @@ class Tls(unittest.TestCase):
         folder = self.enterContext(tempfile.TemporaryDirectory(dir='/tmp'))
 
         def healthy(running, prefix=folder):
-            return subprocess.run([program], check=False, stderr=subprocess.DEVNULL, env=dict(
+            return subprocess.run([program], stderr=subprocess.DEVNULL, env=dict(
                 os.environ, MONGOD_PORT=str(running.port),
                 MONGOD_SOCKET_PREFIX=prefix)).returncode == 0
         running = self.require('--unixSocketPrefix', folder)
@@ -292,8 +292,7 @@ class Tls(unittest.TestCase):
     def test_an_encrypted_key_whose_password_is_shown_nowhere(self):
         password = certificates.KEY_PASSWORD
         config = os.path.join(self.folder, 'password.yaml')
-        with open(config, 'w', encoding='utf-8') as file:
-            file.write('net.ssl.PEMKeyPassword: %s\n' % password)
+        pathlib.Path(config).write_text('net.ssl.PEMKeyPassword: %s\n' % password, 'utf-8')
         for words in (('--tlsCertificateKeyFilePassword', password),
                       ('--sslPEMKeyPassword', password), ('-sslPEMKeyPassword=' + password,),
                       ('--config', config)):
@@ -316,9 +315,8 @@ class Tls(unittest.TestCase):
         with open(config, 'w', encoding='utf-8') as file:
             file.write('net: {ssl: {mode: requireSSL, PEMKeyFile: %s}}\n' % self.files.server)
         self.assertEqual(self.connect(self.start('--config', config)).run({'ping': 1})['ok'], 1)
-        with open(config, 'w', encoding='utf-8') as file:
-            file.write('net: {tls: {mode: requireTLS, certificateKeyFile: %s}}\n'
-                       % self.files.server)
+        pathlib.Path(config).write_text('net: {tls: {mode: requireTLS, certificateKeyFile: %s}}\n'
+                                        % self.files.server, 'utf-8')
         self.assertEqual(self.connect(self.start('--config', config)).run({'ping': 1})['ok'], 1)
 
     def test_options_that_cannot_be(self):

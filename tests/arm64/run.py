@@ -1,8 +1,7 @@
 """Compiles for arm64, and runs the unit tests and a server as such programs under qemu.
 
 Usage: tests/arm64/run.py [--selection none] [FILTER]    FILTER is a part of a test binary's name
-What needs a real machine (timing, rates) is not looked at.
-"""
+What needs a real machine (timing, rates) is not looked at."""
 
 import os
 import shutil
@@ -78,7 +77,7 @@ def run_server(programs, totals):
         for program in (launcher() + [os.path.join(programs, 'dbpath_check')],
                         [os.path.join(native, 'bin', 'dbpath_check')]):
             run = subprocess.run(program + [dbpath], stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, text=True, check=False)
+                                 stderr=subprocess.STDOUT, text=True)
             good = run.returncode == 0
             print('' if good else run.stdout, end='')
             totals.add('%s on its files' % ' '.join(map(os.path.basename, program[::3])),
@@ -106,7 +105,7 @@ def main():
     programs = PROGRAMS if PROGRAMS[0] in wanted else []
     print('building for arm64, patches=%s' % arguments.selection, flush=True)
     scons = ['scons', '-Q', 'platform=arm64', 'checks=1', 'patches=' + arguments.selection]
-    if subprocess.run(scons + tests + programs, cwd=TOP, check=False).returncode != 0:
+    if subprocess.run(scons + tests + programs, cwd=TOP).returncode != 0:
         totals.add('build for arm64', 0, 1)
         totals.close()
     built = os.path.join(TOP, staging.folder_of(staging.select(TOP, arguments.selection),

@@ -1,7 +1,6 @@
 """The load client of perf/, in C: what it counts is what the server has.
 
-Usage: load_client.py PROGRAM
-"""
+Usage: load_client.py PROGRAM"""
 
 import json
 import subprocess

@@ -2,8 +2,7 @@
 one member: what was there before it came, and what is written while it runs.
 
 The server was started with --replSet rs0; this client initiates it. The other system is the one in
-memory that the package brings for its own tests.
-"""
+memory that the package brings for its own tests."""
 
 import collections
 import collections.abc

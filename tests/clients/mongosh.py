@@ -2,8 +2,7 @@
 
 Lines are typed at its prompt; what it prints for each is matched. Nothing that it prints may be an
 error or a warning, but for what stands in EXPECTED_COMPLAINTS.
-Usage: mongosh.py NODE MAIN-OF-MONGOSH
-"""
+Usage: mongosh.py NODE MAIN-OF-MONGOSH"""
 
 import os
 import re
@@ -37,12 +36,12 @@ class Shell(unittest.TestCase):
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              timeout=SECONDS_MAX)
         self.assertEqual(run.returncode, 0, run.stdout)
-        banner, *printed = re.split(r'^(?:test|shop)> ', run.stdout, flags=re.MULTILINE)
+        banner, *printed = re.split(r'^(?:test|shop)> ', run.stdout, flags=re.M)
         self.assertRegex(banner, BANNER)
         self.assertEqual(len(printed), len(TYPED) + 1, run.stdout)
         for (line, pattern), answer in zip(TYPED, printed):
             with self.subTest(line):
-                self.assertTrue(re.search(pattern, answer.rstrip('\n'), re.MULTILINE), answer)
+                self.assertTrue(re.search(pattern, answer.rstrip('\n'), re.M), answer)
         complaints = re.sub(EXPECTED_COMPLAINTS, '', run.stdout)
         for word in ('rror', 'arning', 'Uncaught', 'deprecat', 'not supported', 'compatib'):
             lines = [each for each in complaints.splitlines() if word in each

@@ -2,8 +2,7 @@
 
 The programs are not run here. The commands that they send are public, and are sent as they send
 them. Each is answered with the fields that they read, or refused with a code after which they go
-on.
-"""
+on."""
 
 import case
 from bson import Regex

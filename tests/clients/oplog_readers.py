@@ -1,8 +1,7 @@
 """What tails the log of a replica set of one member: a driver's cursor that awaits data, what
 mongodump --oplog asks, and writes at a driver's defaults. Run by drivers of today and of old.
 
-The server was started with --replSet rs0; this client initiates it.
-"""
+The server was started with --replSet rs0; this client initiates it."""
 
 import threading
 import unittest

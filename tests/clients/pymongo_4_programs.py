@@ -73,12 +73,11 @@ class Programs(case.Refusals):
 
     def test_bulk_writes(self):
         c = self.collection()
-        result = c.bulk_write([
-            pymongo.InsertOne({'_id': 1}), pymongo.InsertOne({'_id': 2}),
-            pymongo.UpdateOne({'_id': 1}, {'$set': {'a': 1}}),
-            pymongo.UpdateMany({}, {'$inc': {'n': 1}}),
-            pymongo.ReplaceOne({'_id': 3}, {'r': 1}, upsert=True),
-            pymongo.DeleteOne({'_id': 2})])
+        result = c.bulk_write([pymongo.InsertOne({'_id': 1}), pymongo.InsertOne({'_id': 2}),
+                               pymongo.UpdateOne({'_id': 1}, {'$set': {'a': 1}}),
+                               pymongo.UpdateMany({}, {'$inc': {'n': 1}}),
+                               pymongo.ReplaceOne({'_id': 3}, {'r': 1}, upsert=True),
+                               pymongo.DeleteOne({'_id': 2})])
         self.assertEqual((result.inserted_count, result.matched_count, result.modified_count,
                           result.upserted_ids, result.deleted_count), (2, 3, 3, {4: 3}, 1))
         for ordered, inserted in ((True, 1), (False, 2)):

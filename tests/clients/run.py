@@ -2,13 +2,13 @@
 
 Every client is a program that finds its server in the environment (MONGOD_URI, MONGOD_PORT) and
 says how many of its checks passed. It gets a server of its own, which must then stop cleanly and
-leave a directory that dbpath_check finds whole.
-"""
+leave a directory that dbpath_check finds whole."""
 
 import concurrent.futures
 import contextlib
 import glob
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -27,74 +27,38 @@ import server  # noqa: E402
 
 BUILD = os.path.join(TOP, 'build')
 SCRATCH = os.path.join(BUILD, 'scratch')
-PYTHON = os.path.join(BUILD, 'venv', 'bin', 'python')
-MAPPERS_PYTHON = os.path.join(BUILD, 'venv-mappers', 'bin', 'python')
-OLD_PYTHON = os.path.join(BUILD, 'venv-old-driver', 'bin', 'python')
 GO_PROGRAMS = os.path.join(BUILD, 'go-clients')
-NODE = os.environ.get('MONGOSH_NODE', 'node')
-MONGOSH = os.environ.get('MONGOSH_MAIN',
-                         os.path.join(BUILD, 'mongosh/node_modules/mongosh/bin/mongosh.js'))
+PROGRAMS = {
+    **{name: os.path.join(BUILD, folder, 'bin', 'python') for name, folder in (
+        ('python', 'venv'), ('mappers_python', 'venv-mappers'), ('old_python', 'venv-old-driver'))},
+    'go': GO_PROGRAMS, 'node': os.environ.get('MONGOSH_NODE', 'node'),
+    'mongosh': os.environ.get('MONGOSH_MAIN', os.path.join(
+        BUILD, 'mongosh/node_modules/mongosh/bin/mongosh.js'))}
 AT_ONCE = 3  # clients; some mostly wait
 CLIENT_SECONDS_MAX = 300  # only ends a client that hangs
 
-# The longest first. name: command, from the root of the tree; {bin} is the folder with the
-# programs of the build, {go} that with the test binaries of Go
-CLIENTS = {
-    'mongodb-queue': [NODE, 'tests/clients/node/applications.js', 'mongodb-queue'],
-    'pymongo_4': [PYTHON, 'tests/clients/pymongo_4.py'],
-    'pymongo_4_programs': [PYTHON, 'tests/clients/pymongo_4_programs.py'],
-    'pymongo_4_sessions': [PYTHON, 'tests/clients/pymongo_4_sessions.py'],
-    'pymongo_4_concurrent': [PYTHON, 'tests/clients/pymongo_4_concurrent.py'],
-    'gridfs': [PYTHON, 'tests/clients/gridfs_files.py'],
-    'tools': [PYTHON, 'tests/clients/tools.py'],
-    'monitoring': [PYTHON, 'tests/clients/monitoring.py'],
-    'pymongo_3': [OLD_PYTHON, 'tests/clients/pymongo_3.py'],
-    'oplog_readers': [PYTHON, 'tests/clients/oplog_readers.py'],
-    'oplog_readers_old': [OLD_PYTHON, 'tests/clients/oplog_readers.py'],
-    'libmongoc': ['{bin}/client_libmongoc'],
-    'mongosh': [PYTHON, 'tests/clients/mongosh.py', NODE, MONGOSH],
-    'node_7': [NODE, 'tests/clients/node/driver.js', 'mongodb'],
-    'node_6': [NODE, 'tests/clients/node/driver.js', 'mongodb-6'],
-    'node_3': [NODE, 'tests/clients/node/old_driver.js', 'mongodb-3'],
-    'node_2': [NODE, 'tests/clients/node/old_driver.js', 'mongodb-2'],
-    'go_v1': ['{go}/go_v1'],
-    'go_v2': ['{go}/go_v2'],
-    'go_v2_newest': ['{go}/go_v2_newest'],
-    'mgo': ['{go}/mgo'],
-    'object_mappers': [MAPPERS_PYTHON, 'tests/clients/object_mappers.py'],
-    'mikro_orm': [NODE, 'tests/clients/node/mikro_orm.js'],
-    'mongo_connector': [OLD_PYTHON, 'tests/clients/mongo_connector_copies.py'],
-    'mongo_oplog': [NODE, 'tests/clients/node/mongo_oplog.js'],
-    'packages': [NODE, 'tests/clients/node/packages.js', '{bin}'],
-    'mongoose': [NODE, 'tests/clients/node/mongoose.js'],
-    'mongojs': [NODE, 'tests/clients/node/applications.js', 'mongojs'],
-    'connect-mongodb-session': [NODE, 'tests/clients/node/applications.js',
-                                'connect-mongodb-session'],
-    'libmongoclient': ['{bin}/client_libmongoclient'],
-    'load_client': [PYTHON, 'tests/clients/load_client.py', '{bin}/load_client'],
-}
-
-# These run once more against a replica set of one member, where drivers at their defaults number
-# their writes to send them again.
 OF_SET_SUFFIX = '_of_set'
-CLIENTS.update({name + OF_SET_SUFFIX: CLIENTS[name]
-                for name in ('node_7', 'node_6', 'go_v1', 'go_v2')})
-
-# What their servers are started with, where it is not the same as for all.
 OF_SET = ['--replSet', 'rs0', '--oplogSize', '8']
-OPTIONS = {
-    'mongo_connector': OF_SET,
-    'mongo_oplog': OF_SET,
-    'oplog_readers': OF_SET,
-    'oplog_readers_old': OF_SET,
-}
-OPTIONS.update({name: OF_SET for name in CLIENTS if name.endswith(OF_SET_SUFFIX)})
 
-# Those that read MONGOD_URI, and know today's logins and TLS by it.
-SECURED = ['pymongo_4', 'pymongo_4_concurrent', 'gridfs', 'tools', 'monitoring', 'pymongo_3',
-           'libmongoc', 'mongosh', 'node_7', 'node_6', 'go_v1', 'go_v2', 'go_v2_newest',
-           'load_client']
 
+def read_clients():
+    """({name: command}, {name: further options of its server}, names with a login) of clients.txt;
+    one that is for both kinds of servers has a second name."""
+    commands, options, secured = {}, {}, []
+    with open(os.path.join(TOP, 'tests', 'clients', 'clients.txt'), encoding='utf-8') as file:
+        for line in file:
+            if line.startswith('#') or not line.strip():
+                continue
+            name, kind, login, command = (field.strip() for field in line.split('|'))
+            secured += [name] * (login == 'secured')
+            commands[name] = command.split()
+            if kind != 'alone':
+                of_set = name + OF_SET_SUFFIX * (kind == 'both')
+                commands[of_set], options[of_set] = commands[name], OF_SET
+    return commands, options, secured
+
+
+CLIENTS, OPTIONS, SECURED = read_clients()
 BUILT = ['mongod', 'dbpath_check', 'load_client', 'client_libmongoc', 'client_libmongoclient']
 
 # binary: (folder under tests/clients/go/, file that names the versions, oldest Go that compiles it)
@@ -105,8 +69,8 @@ GO = {
     'mgo': ('mgo', 'go.mod', (1, 18)),
 }
 
-GO_VERDICT = re.compile(r'^--- (PASS|FAIL|SKIP): ', re.MULTILINE)
-CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', re.MULTILINE)
+GO_VERDICT = re.compile(r'^--- (PASS|FAIL|SKIP): ', re.M)
+CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', re.M)
 
 
 def go_version():
@@ -143,13 +107,11 @@ def go_sources(module):
     with tempfile.TemporaryDirectory(dir=SCRATCH, prefix='go-') as scratch:
         sources = os.path.join(scratch, module)
         shutil.copytree(os.path.join(folder, module), sources)
-        with open(os.path.join(folder, 'cases_test.go'), encoding='utf-8') as file:
-            cases = file.read()
+        cases = pathlib.Path(os.path.join(folder, 'cases_test.go')).read_text('utf-8')
         if module == 'v2':
             cases = cases.replace('"go.mongodb.org/mongo-driver/',
                                   '"go.mongodb.org/mongo-driver/v2/')
-        with open(os.path.join(sources, 'cases_test.go'), 'w', encoding='utf-8') as file:
-            file.write(cases)
+        pathlib.Path(os.path.join(sources, 'cases_test.go')).write_text(cases, 'utf-8')
         yield sources
 
 
@@ -179,7 +141,7 @@ def numbered_writes(mongod):
 
 def run_client(name, programs, folder, kind):
     """Runs one client against a fresh server; returns (passed, failed, skipped), and a report."""
-    command = [word.format(bin=programs, go=GO_PROGRAMS) for word in CLIENTS[name]]
+    command = [word.format(bin=programs, **PROGRAMS) for word in CLIENTS[name]]
     of_set = name.endswith(OF_SET_SUFFIX)
     if name.removesuffix(OF_SET_SUFFIX) in GO:
         command.append('-test.v')

@@ -1,8 +1,7 @@
 """What mongodump, mongorestore, mongoexport, mongoimport, mongostat, mongotop and mongofiles say.
 
 These programs are in no registry. Their conversations, as they were once recorded, are spoken here
-command by command, and of each answer the fields that they read are checked with their types.
-"""
+command by command, and of each answer the fields that they read are checked with their types."""
 
 import datetime
 

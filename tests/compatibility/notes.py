@@ -9,11 +9,11 @@ A request is a command; "@db" names its database, and "@pick" the paths whose ty
 "@cursor" in it is the cursor that was opened last. By the old messages a find is an OP_QUERY of the
 collection. Of what is sent by OP_MSG "@flags" are the flags, and "@sequence" names the list that
 travels in a section of its own; these, and "@raw", go without what the driver would add.
-Usage: build/venv/bin/python tests/compatibility/notes.py       prints a line for each row
-"""
+Usage: build/venv/bin/python tests/compatibility/notes.py       prints a line for each row"""
 
 import json
 import os
+import pathlib
 import re
 import sys
 
@@ -36,18 +36,10 @@ VERDICTS = ('done', 'refused', 'as 2.6')
 MODIFIERS = {'sort': '$orderby', 'hint': '$hint', 'min': '$min', 'max': '$max',
              'snapshot': '$snapshot', 'maxScan': '$maxScan', 'showRecordId': '$showDiskLoc'}
 MORE_TO_COME = 2  # a flag of OP_MSG: no reply is wanted
+# What the page says around its tables, below lines `==== NAME`.
+TEXTS = dict(re.findall(r'^==== (\w+)\n((?:(?!==== ).*\n)*)',
+                        pathlib.Path(TOP, 'tests/compatibility/page.txt').read_text('utf-8'), re.M))
 REPLY_FIELDS = ('n', 'nModified', 'upserted', 'value', 'values', 'valid')
-
-HEAD = '''\
-## What changed since
-
-Published notes of 3.0 to 8.0 name changes that a client can see; rows `e` are edges that they only
-imply. The server does %d of %d rows by OP_MSG, and as 2.6 by old messages; it refuses %d, and keeps
-%d as 2.6 has them. `build/venv/bin/python tests/compatibility/notes.py` prints every row.
-[notes.jsonl](../tests/compatibility/notes.jsonl) has requests with answers in both dialects, which
-the tests run.
-
-'''
 
 
 def rows():
@@ -98,7 +90,7 @@ def section(listed):
     """The page's section: counts of all rows, and those that are not done."""
     of = {verdict: [row for row in listed if row['verdict'] == verdict] for verdict in VERDICTS}
     done, *others = [len(of[verdict]) for verdict in VERDICTS]
-    return HEAD % (done, len(listed), *others) + 'Refused:\n\n' + items(of['refused']) \
+    return TEXTS['changes'] % (done, len(listed), *others) + 'Refused:\n\n' + items(of['refused']) \
         + 'The same as 2.6, with the reason:\n\n' + items(of['as 2.6'])
 
 

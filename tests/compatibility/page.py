@@ -4,8 +4,7 @@ It asks a server by both kinds of message, so the page says what is, not what wa
 names.json has what is asked for: each name with the specification, filter or update (of DOCUMENT)
 that it is tried with.
 Usage: build/venv/bin/python tests/compatibility/page.py [--selection none] [--write]
-Without --write it says whether the page is what the server answers.
-"""
+Without --write it says whether the page is what the server answers."""
 
 import argparse
 import functools
@@ -33,44 +32,6 @@ DATABASE = 'compatibility'
 DOCUMENT = {'_id': 1, 'a': 1, 'b': 2, 'l': [1, 2], 's': [{'x': 1}], 'o': {'p': 1}}
 OF_A_SET = ['--replSet', 'rs0', '--oplogSize', '32']
 OPTIONS = ['--smallfiles', '--nssize', '1', '--setParameter', 'enableTestCommands=1']
-
-HEAD = '''\
-# Compatibility
-
-Names that current servers document, and whether they are here. A server's answers make this page
-(`build/venv/bin/python tests/compatibility/page.py --write`), and tests hold it to them;
-[differences.md](differences.md) says how commands and operators differ.
-
-Drivers of today send OP_MSG; "old messages" are OP_QUERY and the other opcodes. A request with a
-missing name fails with that number. No compressor is announced: drivers send plain messages.
-'''
-
-PROGRAMS = '''\
-## Programs
-
-`./lab test clients` ([run.py](../tests/clients/run.py)) runs these, which pass all checks but
-those that [applications.js](../tests/clients/node/applications.js) leaves out by name and reason:
-%s.
-
-`./lab test programs` ([programs.py](../tests/programs/programs.py)) installs others from their
-registries and runs their own suites. "Ours": a program of ours uses a package without a suite, as
-for Mongoose, the Node.js drivers, ODMantic and Beanie above. MongoEngine's package has part of
-its suite, pymongo's runs without asyncio, NodeBB stands for its indexes and queries.
-[known/](../tests/programs/known) has each failure that the server causes; "not counted" are
-failures of the machine or the program.
-
-%s
-'''
-
-FIELDS = '''\
-## Fields of commands
-
-Fields beside those of every command; "new" ones are taken by OP_MSG alone, "refused" ones fail (72)
-where they ask for something. Other fields fail by OP_MSG (40415) and mean nothing by old messages.
-
-%s
-
-'''
 
 
 class Asked:
@@ -215,7 +176,7 @@ def fields(asked):
                    if use in uses.values()]
         if said_of:
             rows += wrapped('- `%s`: %s' % (name, '; '.join(said_of)), '  ')
-    return FIELDS % '\n'.join(rows)
+    return notes.TEXTS['fields'] % '\n'.join(rows)
 
 
 def page(asked):
@@ -240,8 +201,9 @@ def page(asked):
                      for name, update in names['updates'].items()]),
         ('Commands', [command_row(asked, name) for name in names['commands'].split()]),
     ]
-    return HEAD + ''.join(names_by_answer(*section) for section in sections) + fields(asked) \
-        + notes.section(notes.rows()) + PROGRAMS % (clients(), programs())
+    return ''.join([notes.TEXTS['head'], *(names_by_answer(*section) for section in sections),
+                    fields(asked), notes.section(notes.rows()),
+                    notes.TEXTS['programs'] % (clients(), programs())])
 
 
 def initiated(port):

@@ -337,7 +337,7 @@ class Driver:
     def run_checker(self, dbpath):
         layout = [option for option in self.setting.layout if option == '--directoryperdb']
         run = subprocess.run([self.checker, '--quiet', dbpath] + layout, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, check=False)
+                             stderr=subprocess.STDOUT, text=True)
         if run.returncode != 0:
             raise Failure('dbpath_check ended with %d:\n%s' % (run.returncode, run.stdout))
 

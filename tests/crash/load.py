@@ -3,8 +3,7 @@
 A writer changes data of its own: documents in a collection that all share, a collection and a ring
 that it makes and drops, many small documents to be indexed, a whole database. What it did is a list
 of steps. A step is one change under one lock; after a crash it is there as a whole or not at all,
-and only with all steps before.
-"""
+and only with all steps before."""
 
 import copy
 import random
@@ -59,10 +58,6 @@ def remove(ns, keys):
 
 def create(ns):
     return lambda state: state.setdefault(ns, Collection())
-
-
-def create_ring(ns):
-    return lambda state: state.update({ns: Collection(newest=0)})
 
 
 def push(ns, number):
@@ -387,8 +382,9 @@ class Writer(threading.Thread):
     def push(self, server):
         """Into a capped collection: one write adds a document and removes the oldest ones."""
         if self.ring not in self.now:
-            self.define(server, self.ring, {'create': self.ring.split('.')[1], 'capped': True,
-                                            'size': RING_BYTES}, [create_ring(self.ring)])
+            self.define(server, self.ring,
+                        {'create': self.ring.split('.')[1], 'capped': True, 'size': RING_BYTES},
+                        [lambda state: state.update({self.ring: Collection(newest=0)})])
         first = self.now[self.ring].newest + 1
         numbers = list(range(first, first + self.random.choice((1, 5, 40))))
         self.perform([push(self.ring, number) for number in numbers],
@@ -463,8 +459,7 @@ def settle(writer, found):
 
     Where errors may be answered, or a shutdown cuts operations short, the last one may have been
     given up and its documents may be in pieces: each is then as before or as after. `writer` has
-    number, state, tail, pending and refusal.
-    """
+    number, state, tail, pending and refusal."""
     state = copy.deepcopy(writer.state)
     before = None
     for survived in range(len(writer.tail) + 1):

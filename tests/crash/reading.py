@@ -1,7 +1,6 @@
 """Reads back what the writers of load.py have written, and checks its structure on the way.
 
-A `server` here is a connection of load.py: command(database, command) gives the reply.
-"""
+A `server` here is a connection of load.py: command(database, command) gives the reply."""
 
 import bson
 

@@ -15,8 +15,7 @@ turn (settings.py). Where something runs out clients may be refused, and each do
 before or as after; or the server ends itself.
 
 Prints the seed of each directory. The same seed and kind choose the same options, work and moments,
-not the same schedule: with the words that are printed a directory is repeated.
-"""
+not the same schedule: with the words that are printed a directory is repeated."""
 
 import os
 import random

@@ -1,8 +1,7 @@
 """Where and how the server of the crash driver runs: options, file systems, limits.
 
 A setting goes with a data directory and holds for all rounds on it. The kinds alternate, the seed
-decides the rest.
-"""
+decides the rest."""
 
 import contextlib
 import os
@@ -109,7 +108,7 @@ class Small(Plain):
     def mount(self, path, megabytes):
         os.makedirs(path, exist_ok=True)
         run = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%dm,mode=0700' % megabytes,
-                              'crash-test', path], stderr=subprocess.PIPE, text=True, check=False)
+                              'crash-test', path], stderr=subprocess.PIPE, text=True)
         if run.returncode != 0:
             raise Impossible('no file system can be mounted here: ' + run.stderr.strip())
         self.mounted.append(path)

@@ -1,7 +1,6 @@
 """Power cuts and kills on a simulated disk: what each may leave must be recovered as promised.
 
-Builds and runs crash_states (src/crash/); `./lab crash --help` says what its options mean.
-"""
+Builds and runs crash_states (src/crash/); `./lab crash --help` says what its options mean."""
 
 import argparse
 import os

@@ -9,8 +9,7 @@ and in journals that have yet to be replayed. Of each:
   its journal      what is recovered is the first so many commits, whole, and the log says where it
                    ended; or the start is refused
 Then the tests of salvage.py.
-Prints the seed of each case that fails: --seed N --cases 1 repeats it.
-"""
+Prints the seed of each case that fails: --seed N --cases 1 repeats it."""
 
 import os
 import random
@@ -50,7 +49,7 @@ class Programs:
     def check(self, path, options):
         """Runs dbpath_check; returns whether it finds no error."""
         done = subprocess.run([self.checker, path] + options, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=SECONDS_MAX, check=False,
+                              stderr=subprocess.STDOUT, timeout=SECONDS_MAX,
                               env=dict(os.environ, **server.SANITIZER_ENVIRONMENT))
         text = done.stdout.decode(errors='replace')
         if done.returncode not in (0, 1, 2):

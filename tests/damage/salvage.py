@@ -4,6 +4,7 @@ import contextlib
 import glob
 import json
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -26,8 +27,8 @@ WHOLE, DAMAGED, REFUSED, BAD_OPTIONS = 0, 1, 100, 2
 def run(program, dbpath, out, options=()):
     """(exit code, what it printed, what it complained of)"""
     done = subprocess.run([program, '--dbpath', dbpath, '--salvage', out] + list(options),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS_MAX,
-                          check=False, env=dict(os.environ, **server.SANITIZER_ENVIRONMENT))
+                          capture_output=True, timeout=SECONDS_MAX,
+                          env=dict(os.environ, **server.SANITIZER_ENVIRONMENT))
     return (done.returncode, done.stdout.decode(errors='replace'),
             done.stderr.decode(errors='replace'))
 
@@ -104,8 +105,7 @@ class Salvage(unittest.TestCase):
                 pymongo.MongoClient(running.uri) as client:
             for code, said in ((0, 'one.c: '), (1, 'NOT RESTORED  one.c: it has documents')):
                 done = subprocess.run([*command, self.out, running.uri], timeout=SECONDS_MAX,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                      check=False)
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                 self.assertEqual(done.returncode, code, done.stdout)
                 self.assertIn(said, done.stdout)
             restored = directories.contents(client)
@@ -173,8 +173,7 @@ class Salvage(unittest.TestCase):
         path = self.whole[0].path
         options = self.whole[0].options
         os.makedirs(self.out)
-        with open(os.path.join(self.out, 'theirs'), 'w', encoding='ascii') as file:
-            file.write('theirs')
+        pathlib.Path(os.path.join(self.out, 'theirs')).write_text('theirs', 'utf-8')
         self.assertIn('is not empty', self.refusal(path, REFUSED, *options))
         self.out = os.path.join(self.out, 'theirs')
         self.assertIn('no directory', self.refusal(path, REFUSED, *options))
@@ -224,13 +223,12 @@ class Salvage(unittest.TestCase):
                     pymongo.MongoClient(running.uri) as client, \
                     self.assertRaisesRegex(pymongo.errors.OperationFailure, '--salvage'):
                 client.shop.orders.find_one()
-            with open(path + '.log', encoding='utf-8') as file:
-                log = file.read()
+            log = pathlib.Path(path + '.log').read_text('utf-8')
             named = re.findall(r'; with the server stopped, (mongod .*) writes what can be read',
                                log)
             self.assertTrue(named, log)
             command = shlex.split(named[-1].replace('NEW_DIRECTORY', shlex.quote(self.out)))
-            done = subprocess.run([self.program, *command[1:]], timeout=SECONDS_MAX, check=False,
+            done = subprocess.run([self.program, *command[1:]], timeout=SECONDS_MAX,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             self.assertIn(done.returncode, (WHOLE, DAMAGED), done.stdout)
             self.assertTrue(read(self.out))

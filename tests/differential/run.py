@@ -3,8 +3,7 @@ hinted, and in natural order, over all engines, alternating
 (src/command/commands/testing/differential.h has the rules).
 
 A failure prints the smallest case found that still fails, and how to make its data again. The first
-seed is the date, so that each day meets other cases.
-"""
+seed is the date, so that each day meets other cases."""
 
 import datetime
 import os
@@ -46,11 +45,11 @@ class Job:
                      if not re.match(r'\d{4}-\d\d-\d\dT', line)]
         text = '\n'.join(lines)
         print(text)
-        seeds = re.findall(r'^seed (\d+):$', text, re.MULTILINE)
+        seeds = re.findall(r'^seed (\d+):$', text, re.M)
         for seed in seeds:
             print('again: python3 tests/differential/run.py --seed %s --seeds 1' % seed)
         failed = len(seeds) or int(self.process.returncode != 0)
-        cases = re.search(r'^(\d+) cases', text, re.MULTILINE)
+        cases = re.search(r'^(\d+) cases', text, re.M)
         return max(int(cases.group(1)) - failed, 0) if cases else 0, failed
 
 

@@ -6,8 +6,7 @@ docker/compose.yaml, starts them with their settings and lets the load client dr
 laboratory. Needs root and a kernel that allows chroots with mounts; elsewhere one sentence says why
 it is skipped.
 Usage: build/venv/bin/python tests/docker/run.py [PATCHES...]       (all, and compose.yaml)
-The base image is kept in build/docker/, the compiler's cache is the machine's.
-"""
+The base image is kept in build/docker/, the compiler's cache is the machine's."""
 
 import contextlib
 import json
@@ -62,7 +61,7 @@ class Buildah:
     def __call__(self, verb, *words):
         """Runs it; returns what it prints. Raises CalledProcessError with all output."""
         run = subprocess.run(self.command(verb, *words), cwd=TOP, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+                             capture_output=True, text=True)
         if run.returncode != 0:
             raise subprocess.CalledProcessError(run.returncode, verb, run.stdout + run.stderr)
         return run.stdout.strip()
@@ -78,7 +77,7 @@ def make_debian(buildah):
 
 def build_image(buildah, patches, target='mongod'):
     """Returns its name."""
-    image = 'mongod-dur:%s-%s' % (target, image_tag(patches))
+    image = 'mongod-dur:%s-%s' % (target, re.sub(r'[^a-z0-9-]', '-', patches))
     cache = os.environ.get('CCACHE_DIR', os.path.expanduser('~/.cache/ccache'))
     os.makedirs(cache, exist_ok=True)
     print('building docker/Dockerfile with PATCHES=%s, target %s' % (patches, target), flush=True)
@@ -98,10 +97,6 @@ def build_image(buildah, patches, target='mongod'):
     return image
 
 
-def image_tag(patches):
-    return re.sub(r'[^a-z0-9-]', '-', patches)
-
-
 class Container:
     """A container of an image; its network is the machine's, so it gets a free port."""
 
@@ -114,8 +109,7 @@ class Container:
     def run(self, *words, volumes=(), **environment):
         """A program in the container, to its end: (exit code, output)."""
         run = subprocess.run(self._command(words, environment, volumes), stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                             check=False)
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return run.returncode, run.stdout
 
     def start(self, *words, **environment):
@@ -257,7 +251,7 @@ def services_of_compose():
     """The services of compose.yaml as docker-compose reads them. CalledProcessError: it does not
     take the file."""
     run = subprocess.run(['docker-compose', '-f', COMPOSE, 'config'], cwd=TOP,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+                         capture_output=True, text=True)
     if run.returncode != 0:
         raise subprocess.CalledProcessError(run.returncode, 'docker-compose', run.stderr)
     # Debian's Python has the parser that docker-compose uses; that of the drivers has none.
@@ -301,7 +295,7 @@ def try_compose(buildah, check):
             code, said = running[name].run(*words[:2], '--rounds', '1', '--seconds', '0.5',
                                            *words[2:], volumes=volumes)
             check('%s: compares both' % name, code == 0 and re.search(
-                r'^base .*\n *series ', said, re.MULTILINE), said)
+                r'^base .*\n *series ', said, re.M), said)
             check('%s: leaves its figures' % name, len(os.listdir(results)) == 1)
     finally:
         for client in clients:
@@ -329,7 +323,7 @@ def lint(check):
     for command in ([HADOLINT, '--no-color', 'docker/Dockerfile'],
                     ['shellcheck', '-x', *SHELL_FILES]):
         run = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, check=False)
+                             text=True)
         check(os.path.basename(command[0]), run.returncode == 0, run.stdout)
 
 
@@ -374,7 +368,7 @@ def main():
         except (subprocess.CalledProcessError, AssertionError) as error:
             check('PATCHES=%s' % patches, False, getattr(error, 'output', None) or str(error))
         finally:
-            subprocess.run(buildah.command('rm', '--all'), stdout=subprocess.DEVNULL, check=False)
+            subprocess.run(buildah.command('rm', '--all'), stdout=subprocess.DEVNULL)
     totals.close()
 
 

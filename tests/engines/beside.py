@@ -1,8 +1,7 @@
 """Clients that change the same documents of a server with the storage engine under test: what the
 replies say adds up to what is there, also after a kill.
 
-Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/beside.py [--rounds N]
-"""
+Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/beside.py [--rounds N]"""
 
 import os
 import sys

@@ -70,7 +70,7 @@ def main():
         for source, target in zip(servers, servers[1:]):
             run = subprocess.run([sys.executable, os.path.join(TOP, 'tools/copy_databases.py'),
                                   source.uri, target.uri], stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, text=True, check=False)
+                                 stderr=subprocess.STDOUT, text=True)
             print(run.stdout, end='')
             tally.add('copied', int(run.returncode == 0), int(run.returncode != 0))
         for what, read in (('hashes', hashes), ('indexes', indexes)):

@@ -7,8 +7,7 @@ A kill leaves what the process gave to the system. rocksdb gives its log to it b
 writes count that were acknowledged without j: true too; wiredTiger with the next sync, and all its
 writers ask for that. That syncs are made is for the unit tests of power cuts.
 Usage: TESTS_ENGINE=rocksdb|wiredTiger build/venv/bin/python tests/engines/kills.py [--rounds N]
-           [--writes N] [--seed N] [--log]
-"""
+           [--writes N] [--seed N] [--log]"""
 
 import itertools
 import os

@@ -2,8 +2,7 @@
 concerns such engines alone: starts that are refused, kills, copies from engine to engine.
 
 Each piece is a script that ends with "N passed, N failed[, N skipped]". The engines run at the same
-time, a piece of each.
-"""
+time, a piece of each."""
 
 import concurrent.futures
 import os
@@ -67,7 +66,7 @@ def run(command, engine):
     """What it prints, but for the closing line; and its [passed, failed, skipped]."""
     words = [DRIVER] + [word.format(room=engine.lower()) for word in command]
     run_of = subprocess.run(words, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, errors='replace', check=False,
+                            stderr=subprocess.STDOUT, text=True, errors='replace',
                             env=dict(os.environ, **{server.ENGINE: engine}))
     counts, shown = None, []
     for line in run_of.stdout.splitlines(keepends=True):

@@ -1,8 +1,7 @@
 """Inputs for the fuzz targets to begin with, made of the recorded cases of tests/oracle/ and of the
 fixtures. Nothing of it is kept under version control.
 
-Usage: python3 tests/fuzz/corpora.py FOLDER [TARGET...]     writes FOLDER/TARGET/*
-"""
+Usage: python3 tests/fuzz/corpora.py FOLDER [TARGET...]     writes FOLDER/TARGET/*"""
 
 import functools
 import hashlib

@@ -1,8 +1,7 @@
 """What long runs of the fuzz targets found worth keeping, under version control, so that the next
 run begins where they ended: kept/TARGET.tar.xz, and kept/figures.txt with what it took.
 
-An input is there because the program goes where no recorded one (corpora.py) leads it.
-"""
+An input is there because the program goes where no recorded one (corpora.py) leads it."""
 
 import io
 import lzma

@@ -7,8 +7,7 @@ Every target begins with inputs from the recorded cases (corpora.py), with those
 control that long runs found (kept.py), and with those that an earlier run here found, in
 build/fuzz/. --keep puts what is found under version control, too. A finding ends its target; the
 file that shows it is named. Limits for an input are those of its contract: 5 s, 512 MB, a stack of
-8 MB.
-"""
+8 MB."""
 
 import concurrent.futures
 import os
@@ -55,8 +54,7 @@ def build(selection, targets):
     """Returns the folder of the programs."""
     print('building %s' % ' '.join(targets), flush=True)
     command = ['scons', '-Q', 'fuzz=1', 'patches=' + selection]
-    if subprocess.run(command + ['fuzz_' + target for target in targets], cwd=TOP,
-                      check=False).returncode != 0:
+    if subprocess.run(command + ['fuzz_' + target for target in targets], cwd=TOP).returncode != 0:
         sys.exit('the build of the fuzz targets failed; the compiler\'s message is above')
     return os.path.join(TOP, 'build', staging.select(TOP, selection).name
                         + staging.VARIANTS['fuzz'], 'bin')

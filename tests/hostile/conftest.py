@@ -2,8 +2,7 @@
 served all the same, and memory, threads and the process stay.
 
 The server's threads have 1 MB of stack, an eighth of the usual, so that the deepest input that is
-legal proves to be far from what brings it down.
-"""
+legal proves to be far from what brings it down."""
 
 import os
 import resource

@@ -1,6 +1,5 @@
 """What the tests of tests/hostile/ share: raw sockets, documents that no driver would make, and a
-witness that tells how the server fares during it.
-"""
+witness that tells how the server fares during it."""
 
 import os
 import select

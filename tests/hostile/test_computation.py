@@ -361,10 +361,9 @@ class Quadratic(Case):
                            for i in range(70000)])
         pipeline = document(element(3, '0', document(element(3, '$project', document(
             element(3, 'a' * 6500000, below))))))
-        self.client.run(document(
-            element(2, 'aggregate', struct.pack('<i', 4) + b'one\0'),
-            element(4, 'pipeline', pipeline), element(3, 'cursor', document()),
-            element(2, '$db', struct.pack('<i', 8) + b'hostile\0')))
+        self.client.run(document(element(2, 'aggregate', struct.pack('<i', 4) + b'one\0'),
+                                 element(4, 'pipeline', pipeline), element(3, 'cursor', document()),
+                                 element(2, '$db', struct.pack('<i', 8) + b'hostile\0')))
 
     def test_many_fields_to_sort_by(self):
         """Each is looked for in each document, or element, and may be anywhere in it."""

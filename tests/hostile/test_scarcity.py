@@ -1,12 +1,17 @@
 """A server to whom the system gives no more memory, or no more descriptors: what needs it ends with
-an error or its connection does, the process stays, what was acknowledged is there, and later all is
-as before."""
+an error or its connection does, the process stays, what was acknowledged is there. A sort that uses
+files and is killed; data directories whose files are pipes (the rest of these is in
+jstests/hostile/)."""
 
 import os
 import resource
 import socket
+import subprocess
 import threading
+import unittest
 
+import hostile
+import server
 from hostile import ANSWER_SECONDS_MAX, Case, Connection, Refused, encode, fill
 from test_sizes import aggregate
 
@@ -164,3 +169,51 @@ class Memory(Own):
             running = list(client.run({'currentOp': 1}, 'admin')['inprog'])
             self.assertEqual(len(running), 1, running)
         self.own.stop()
+
+
+ROWS, ROW_BYTES = 1500, 100000  # more than one operation may hold
+SORT = {'$sort': {'k': 1}}
+GROUP = {'$group': {'_id': '$_id', 'k': {'$first': '$k'}, 's': {'$first': '$s'}}}
+
+
+class Spilled(Case):
+    def files(self):
+        folder = os.path.join(self.server.dbpath, '_tmp')
+        return os.listdir(folder) if os.path.isdir(folder) else []
+
+    def test_a_kill_takes_its_files_away(self):
+        for begin in range(0, ROWS, 100):
+            self.client.run({'insert': 'big', 'documents': [
+                {'_id': i, 'k': i * 7919 % 100, 's': 'x' * ROW_BYTES}
+                for i in range(begin, begin + 100)]})
+        with Connection(self.server.port) as client:
+            client.start(aggregate('big', SORT, GROUP, {'$sort': {'s': 1, 'k': -1}}, GROUP, SORT,
+                                   comment='to be killed', allowDiskUse=True))
+            self.wait_until(self.files, 'a file')
+            operation = self.find_operation('to be killed', 'comment')
+            self.client.run({'killOp': 1, 'op': operation}, 'admin')
+            self.refused(11601, client.finish)
+        self.assertEqual(self.files(), [])
+        self.client.run({'drop': 'big'})
+
+
+class Directories(unittest.TestCase):
+    def test_tools_that_meet_pipes(self):
+        folder = self.enterContext(server.scratch())
+        dbpath = os.path.join(folder, 'db')
+        os.makedirs(os.path.join(dbpath, 'journal'))
+        mongod = hostile.Case.server.program
+        for number, name in enumerate(['journal/j._0', 'x.0', 'x.ns', 'mongod.lock']):
+            os.mkfifo(os.path.join(dbpath, name))
+            for tool in (['journal_dump', dbpath],
+                         ['journal_dump', os.path.join(dbpath, 'journal', 'j._0')],
+                         ['dbpath_check', dbpath],
+                         ['mongod', '--dbpath', dbpath, '--salvage',
+                          os.path.join(folder, 'dump-%d' % number)]):
+                with self.subTest(name=name, tool=tool[0]):
+                    tool[0] = os.path.join(os.path.dirname(mongod), tool[0])
+                    done = subprocess.run(tool, capture_output=True, text=True,
+                                          timeout=hostile.ANSWER_SECONDS_MAX)
+                    self.assertNotEqual(0, done.returncode)
+                    self.assertNotEqual('', done.stdout + done.stderr)
+            os.remove(os.path.join(dbpath, name))

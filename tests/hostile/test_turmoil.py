@@ -3,8 +3,7 @@ lock and unlock the server, close and drop databases, rotate the log, break off 
 message; then an end in the midst of it.
 
 A build with sanitize=thread looks for races in it: what it finds ends the server, and so the
-test. TEST_EFFORT=N in the environment makes it N times as long.
-"""
+test. TEST_EFFORT=N in the environment makes it N times as long."""
 
 import glob
 import os

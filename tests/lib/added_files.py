@@ -8,8 +8,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 
 def added_files(patch):
     """{name: text} of the new files in the text of a patch."""
-    return {name: re.sub(r'^\+', '', lines, flags=re.MULTILINE) for name, lines in re.findall(
-        r'^--- /dev/null\n\+\+\+ b/(\S+)\n@@[^\n]*\n((?:\+[^\n]*\n)*)', patch, re.MULTILINE)}
+    return {name: re.sub(r'^\+', '', lines, flags=re.M) for name, lines in re.findall(
+        r'^--- /dev/null\n\+\+\+ b/(\S+)\n@@[^\n]*\n((?:\+[^\n]*\n)*)', patch, re.M)}
 
 
 def added_by(slug):

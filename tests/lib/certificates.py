@@ -1,6 +1,5 @@
 """Certificates for tests: an authority, a server's and clients' certificates that it signs, and one
-of an unknown client. Made by the program openssl, with keys that are good for this run.
-"""
+of an unknown client. Made by the program openssl, with keys that are good for this run."""
 
 import os
 import pathlib
@@ -41,7 +40,7 @@ class Certificates:
 
     def _run(self, *words):
         run = subprocess.run(['openssl', *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, check=False)
+                             text=True)
         if run.returncode != 0:
             raise RuntimeError('openssl %s: %s' % (' '.join(words), run.stdout))
 

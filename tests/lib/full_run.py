@@ -2,8 +2,7 @@
 
 It is written by a run only, and only where the sources are those of a commit. Every long part has a
 line. "PART not-run-yet DATE" is that of one which had not run when lines became a duty: a run puts
-its own in place of it, no line of that kind comes anew, and none outlives COMMITS_MAX commits.
-"""
+its own in place of it, no line of that kind comes anew, and none outlives COMMITS_MAX commits."""
 
 import datetime
 import os
@@ -23,7 +22,7 @@ class GitError(Exception):
 
 def git(top, *words):
     run = subprocess.run(['git', '-C', top, *words], stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, text=True, check=False)
+                         stderr=subprocess.DEVNULL, text=True)
     if run.returncode != 0:
         raise GitError(' '.join(words))
     return run.stdout.strip()

@@ -1,11 +1,11 @@
 """A control group with a limit of memory, pages of files included, for servers.
 
 It lies below the one that this process is in. Needs a kernel and rights that allow that: as a rule
-root, outside of a container.
-"""
+root, outside of a container."""
 
 import itertools
 import os
+import pathlib
 
 import server
 
@@ -34,8 +34,7 @@ class Group:
 
     @staticmethod
     def write(path, value):
-        with open(path, 'w', encoding='ascii') as file:
-            file.write('%d' % value)
+        pathlib.Path(path).write_text('%d' % value, 'utf-8')
 
     def server(self, kind=server.Server):
         """A class of servers (server.py), of that kind, that run in the group from their first
@@ -50,8 +49,7 @@ class Group:
     def peak(self):
         """Bytes, or None where this kernel does not say."""
         try:
-            with open(self.peak_file, encoding='ascii') as file:
-                return int(file.read())
+            return int(pathlib.Path(self.peak_file).read_text('utf-8'))
         except FileNotFoundError:
             return None
 

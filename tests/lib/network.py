@@ -2,8 +2,7 @@
 perf/delay_router.c: for tests and measurements.
 
 Node 0 has the address 10.77.0.1, node 1 10.77.0.2, and so on; each has its own 127.0.0.1 and its
-own ports, and all have the files of this machine.
-"""
+own ports, and all have the files of this machine."""
 
 import ctypes
 import os

@@ -1,7 +1,6 @@
 """Starts and stops servers for scripts in Python: tests and measurements.
 
-A server listens on 127.0.0.1 on a port that is tried and, when another process has it, replaced.
-"""
+A server listens on 127.0.0.1 on a port that is tried and, when another process has it, replaced."""
 
 import os
 import random
@@ -95,8 +94,7 @@ def folder_of(selection, sanitize=''):
 def build(selection, sanitize, targets):
     """Builds targets of a selection; returns the folder that has their bin/."""
     if sanitize or not is_built(selection, targets):
-        if subprocess.run(scons(selection, sanitize) + targets, cwd=TOP,
-                          check=False).returncode != 0:
+        if subprocess.run(scons(selection, sanitize) + targets, cwd=TOP).returncode != 0:
             sys.exit('the build of patches=%s failed; the compiler\'s message is above' % selection)
     return folder_of(selection, sanitize)
 

@@ -83,7 +83,7 @@ class Watched:
         """Ends it cleanly and checks the files."""
         self.running.stop()
         run = subprocess.run([self.checker, '--quiet', self.dbpath], stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, check=False)
+                             stderr=subprocess.STDOUT, text=True)
         if run.returncode != 0:
             raise Failure('dbpath_check ended with %d:\n%s' % (run.returncode, run.stdout))
 

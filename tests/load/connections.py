@@ -2,8 +2,7 @@
 
 Connection c inserts documents with _id c * LARGE + 1, + 2 and so on, one after the other, most of
 them with j: true. After the kill those of each connection are there without a gap, at least up to
-the last one that was acknowledged with j: true.
-"""
+the last one that was acknowledged with j: true."""
 
 import random
 import resource

@@ -3,8 +3,7 @@
 What they write together is far more than one commit should carry. The server must live, every
 document that was acknowledged with j: true must be there after a kill and a restart, byte for byte,
 and the files must be consistent. In the database "limited" the server has the usual limit of memory
-for all operations together, and may refuse some.
-"""
+for all operations together, and may refuse some."""
 
 import os
 import random
@@ -39,9 +38,8 @@ def insert_together(port, database, clients, megabytes):
     acknowledged, failures = [], []
     together = threading.Barrier(clients)
     threads = [threading.Thread(target=insert,
-                                args=(port, database, number, document(number, megabytes),
-                                      together, acknowledged, failures))
-               for number in range(clients)]
+                                args=(port, database, number, document(number, megabytes), together,
+                                      acknowledged, failures)) for number in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,8 +1,7 @@
 """A document of 58 MB between the stages of a pipeline, by each kind of stage that copies one.
 
 None may be stored, and no reply may have one: the last stage tells how much arrived. All within
-the server's own limit (memoryLimitMB), and its memory stays below them.
-"""
+the server's own limit (memoryLimitMB), and its memory stays below them."""
 
 import bson
 from client import MB, Client, Failure, Watched, at_most

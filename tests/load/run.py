@@ -12,8 +12,7 @@
     soak         all kinds of work on data that do not grow: memory must not either (soak.py)
 
 All that was acknowledged with j: true is there after a kill, and the files are consistent; memory,
-without the pages of files, stays below a bound.
-"""
+without the pages of files, stays below a bound."""
 
 import os
 import sys

@@ -3,8 +3,7 @@ at most, and keep what they acknowledged.
 
 A profile is a selection of patches with options; a load, one kind of work that wants memory. After
 each load comes a kill; all that was acknowledged with j: true has to be there. What a server
-refuses is said with the result: in a small group it may refuse, but it may not die.
-"""
+refuses is said with the result: in a small group it may refuse, but it may not die."""
 
 import os
 import random

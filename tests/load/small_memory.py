@@ -1,6 +1,5 @@
 """A database several times as large as the memory that the server may use, pages of files included:
-written, changed at random, read, after a kill too.
-"""
+written, changed at random, read, after a kill too."""
 
 import random
 

@@ -10,8 +10,7 @@ Each variant must hold in every state that can be reached; each mistake that the
 found in the variant that it names. A flush with what it has noted and copied has so many states
 that three writes and two crashes would need more than MEMORY_MB: it gets two smaller worlds, and
 with entries, since files are closed in the model too, the smaller one of these. --writes and
---crashes are of the journal's model.
-"""
+--crashes are of the journal's model."""
 
 import os
 import re
@@ -28,7 +27,7 @@ import choice  # noqa: E402
 from totals import Totals  # noqa: E402
 
 MODELS = os.path.join(TOP, 'docs', 'model')
-MISTAKE = re.compile(r'^ \* +(\d+) +(.*?)(?: \((FLUSH|ENTRIES)\))?$', re.MULTILINE)
+MISTAKE = re.compile(r'^ \* +(\d+) +(.*?)(?: \((FLUSH|ENTRIES)\))?$', re.M)
 COMPILE = ['gcc', '-O2', '-DSAFETY', '-DCOLLAPSE', '-o', 'pan', 'pan.c']
 DEPTH_MAX = 100000
 MEMORY_MB = 4096
@@ -72,14 +71,14 @@ class Check:
         self.run(['spin', '-a'] + self.words + [self.file])
         self.run(COMPILE + ['-DMEMLIM=%d' % MEMORY_MB])
         said = self.run(['./pan', '-m%d' % DEPTH_MAX])
-        self.states = int(re.search(r'^ *(\d+) states, stored', said, re.MULTILINE)[1])
+        self.states = int(re.search(r'^ *(\d+) states, stored', said, re.M)[1])
         self.errors = int(re.search(r'errors: (\d+)', said)[1])
         self.whole = not re.search(r'max search depth too small|out of memory|reached -DMEMLIM|'
                                    r'Search not completed', said)
 
     def run(self, words):
         run = subprocess.run(words, cwd=self.folder, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, check=False)
+                             stderr=subprocess.STDOUT, text=True)
         if run.returncode != 0:
             sys.exit('%s failed:\n%s' % (' '.join(words), run.stdout))
         return run.stdout

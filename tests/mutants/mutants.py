@@ -32,11 +32,11 @@ would notice by what they do.
 After a line `patch: SLUG` the file is one that this patch brings, and the test runs in a build of
 the whole series.
 
-A line `kept: FILE: LINE: why` names a call of sync that no mutant removes.
-"""
+A line `kept: FILE: LINE: why` names a call of sync that no mutant removes."""
 
 import glob
 import os
+import pathlib
 import re
 import sys
 
@@ -157,8 +157,7 @@ def read_all():
     """(mutants, kept) of all lists."""
     mutants, kept = [], []
     for path in sorted(glob.glob(os.path.join(HERE, '*.txt'))):
-        with open(path, encoding='utf-8') as file:
-            found = parse(file.read(), os.path.basename(path))
+        found = parse(pathlib.Path(path).read_text('utf-8'), os.path.basename(path))
         mutants += found[0]
         kept += found[1]
     names = [mutant.name for mutant in mutants]
@@ -169,5 +168,4 @@ def read_all():
 
 
 def source(path):
-    with open(os.path.join(TOP, path), encoding='utf-8') as file:
-        return file.read()
+    return pathlib.Path(os.path.join(TOP, path)).read_text('utf-8')

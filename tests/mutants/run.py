@@ -8,12 +8,12 @@ its end. Survived: it passes, so that fault would go unnoticed.
 Those of the order of commit, flush and recovery are judged once more: the fault is in crash_states
 (src/crash/), and a state of its histories must show it, without any unit test, among as many as the
 list says. Before, as many states of the sources as they are must show nothing.
-NAME is a part of a mutant's name.
-"""
+NAME is a part of a mutant's name."""
 
 import concurrent.futures
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -44,22 +44,20 @@ class Build:
     def __init__(self, selection, programs):
         self.stage = server.folder_of(selection)
         targets = programs + ['commands']
-        if subprocess.run(server.scons(selection) + targets, cwd=TOP, check=False).returncode != 0:
+        if subprocess.run(server.scons(selection) + targets, cwd=TOP).returncode != 0:
             sys.exit('mutants: the build of the sources as they are failed')
         with open(os.path.join(self.stage, 'commands.json'), encoding='utf-8') as file:
             self.commands = json.load(file)
 
     def source(self, path):
         """The text of a file as it is built: later patches may have changed what one brings."""
-        with open(os.path.join(self.stage, path), encoding='utf-8') as file:
-            return file.read()
+        return pathlib.Path(os.path.join(self.stage, path)).read_text('utf-8')
 
     def make(self, mutant, program, folder):
         """A program with the fault in it. folder: a fresh one inside SCRATCH."""
         changed = os.path.join(folder, mutant.path)
         os.makedirs(os.path.dirname(changed))
-        with open(changed, 'w', encoding='utf-8') as file:
-            file.write(mutant.apply(self.source(mutant.path)))
+        pathlib.Path(changed).write_text(mutant.apply(self.source(mutant.path)), 'utf-8')
         if mutant.compiled != mutant.path:
             changed = os.path.join(self.stage, mutant.compiled)
         made = 'obj/%s.o' % os.path.splitext(mutant.compiled)[0]
@@ -81,7 +79,7 @@ class Build:
 
     def run(self, words):
         run = subprocess.run(words, cwd=self.stage, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, errors='replace', check=False)
+                             stderr=subprocess.STDOUT, text=True, errors='replace')
         if run.returncode != 0:
             raise mutants.MutantError('it does not compile:\n%s' % run.stdout)
 
@@ -93,11 +91,11 @@ def run_test(binary, mutant, seconds):
             run = subprocess.run(
                 [binary, '--gtest_brief=1', '--gtest_fail_fast',
                  '--gtest_filter=' + mutant.gtest_filter()], cwd=folder, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, text=True, errors='replace', timeout=seconds, check=False,
+                stderr=subprocess.STDOUT, text=True, errors='replace', timeout=seconds,
                 env=dict(os.environ, TMPDIR=folder, TEST_SLICE='whole'))
         except subprocess.TimeoutExpired:
             return 'hung', ''
-    if re.search(r'^\[=+\] (?:Running )?0 tests', run.stdout, re.MULTILINE):
+    if re.search(r'^\[=+\] (?:Running )?0 tests', run.stdout, re.M):
         return 'no such test', run.stdout
     return 'passed' if run.returncode == 0 else 'failed', run.stdout
 
@@ -108,7 +106,7 @@ def run_campaign(binary, states):
         run = subprocess.run(
             [binary, '--states', str(states), '--seed', str(SEED), '--faults', '1'],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
-            timeout=LEAST_SECONDS + states * SECONDS_PER_STATE_MAX, check=False)
+            timeout=LEAST_SECONDS + states * SECONDS_PER_STATE_MAX)
     except subprocess.TimeoutExpired:
         return 'hung', ''
     if run.returncode == MISUSED:
@@ -140,8 +138,8 @@ class Campaign:
         if ended == 'passed':
             return mutant, False, 'survived %d states; it breaks %s' % (mutant.states,
                                                                         mutant.breaks)
-        tried = re.search(r'^(\d+) states of ', output, re.MULTILINE)
-        fault = re.search(r'^FAILED .*?--at (.*)', output, re.MULTILINE)
+        tried = re.search(r'^(\d+) states of ', output, re.M)
+        fault = re.search(r'^FAILED .*?--at (.*)', output, re.M)
         return mutant, True, 'killed %s of at most %d: %s' % (
             'by state %s' % tried[1] if tried else 'in some state', mutant.states,
             fault[1][:200] if fault else 'it %s' % ended)

@@ -3,8 +3,7 @@
 Drivers cannot write some deprecated types and change others when they read; a replay of recorded
 answers needs the bytes. Documents of JSON are Doc, lists of pairs, so that order and repeated names
 survive on the way to the server. A server's answers are made of dicts, lists and strings in the
-form that json.loads gives for the recorded ones.
-"""
+form that json.loads gives for the recorded ones."""
 
 import base64
 import json
@@ -75,12 +74,8 @@ def _element(name, value):
     return bytes([kind]) + _cstring(name) + data
 
 
-def _utf8(text):
-    return text.encode('utf-8', 'surrogatepass')
-
-
 def _cstring(text):
-    return _utf8(text) + b'\0'
+    return text.encode('utf-8', 'surrogatepass') + b'\0'
 
 
 def _string(text):

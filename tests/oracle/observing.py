@@ -1,8 +1,7 @@
 """The operations that record what a server tells about itself: profiler, log, counters, currentOp.
 
 Old messages travel on a connection of the case's own, everything else on the runner's. README.md
-describes the operations and their answers.
-"""
+describes the operations and their answers."""
 
 import re
 import threading
@@ -21,7 +20,7 @@ ENTRY_FIELDS = ['op', 'ns', 'query', 'updateobj', 'command', 'ntoreturn', 'ntosk
 OPERATION_FIELDS = ['active', 'op', 'ns', 'query', 'insert', 'waitingForLock', 'msg', 'desc']
 TIMES_OF_ERROR = ('connectionId', 'syncMillis', 'wtime', 'waited', 'fsyncFiles')
 
-START_OF_LINE = re.compile(r'^(?=\d{4}-\d\d-\d\dT\S+ )', re.MULTILINE)
+START_OF_LINE = re.compile(r'^(?=\d{4}-\d\d-\d\dT\S+ )', re.M)
 PREFIX = re.compile(r'^\S+ (?:[A-Z] \S+ +)?\[[^]]*\] ?')
 # What differs from run to run.
 VARYING = [

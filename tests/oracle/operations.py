@@ -2,8 +2,7 @@
 
 tests/oracle/README.md describes the form. `dialect` says how reads travel: "new" by the commands of
 today's drivers, "old" by OP_QUERY and OP_GET_MORE. Writes always go by command, which the
-connection sends by OP_MSG or OP_QUERY.
-"""
+connection sends by OP_MSG or OP_QUERY."""
 
 import ejson
 import wire
@@ -232,8 +231,7 @@ class Runner(Observing):
     def prepare(self, database, collection, setup, loads=True):
         """Makes a collection as a data line or the `before` of a case says.
 
-        In a case documents may be refused (loads=False): its answers show what was there.
-        """
+        In a case documents may be refused (loads=False): its answers show what was there."""
         fields = dict(setup)
         if fields.get('create'):
             self.command(database, ('create', collection), *fields['create'])

@@ -6,8 +6,7 @@ accepted.txt names the cases whose answers differ on purpose, each with its reas
 those that are still wrong, a list that may only shrink. Both count as skipped, and as failed once
 they agree.
 FILTER is a part of a case's id, e.g. find-sort.
---one-in tries one case of so many, other ones each day.
-"""
+--one-in tries one case of so many, other ones each day."""
 
 import collections
 import datetime

@@ -5,8 +5,7 @@ docs/operating.md, starts the server as its service would, writes with j: true, 
 packages of storage engines by those of docs/engines.md and starts the server with each, rotates its
 log, upgrades, removes and purges the package. Builds the tarball twice and compares. Needs root;
 elsewhere one sentence says why it is skipped.
-Usage: build/venv/bin/python tests/package/run.py [SELECTION]         (all)
-"""
+Usage: build/venv/bin/python tests/package/run.py [SELECTION]         (all)"""
 
 import contextlib
 import glob
@@ -70,11 +69,10 @@ class Machine:
 
     def __call__(self, *words):
         """A command in it: (exit code, output)."""
-        run = subprocess.run(
-            ['chroot', self.root, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, check=False,
-            env=dict(os.environ, DEBIAN_FRONTEND='noninteractive', LC_ALL='C',
-                     PATH='/usr/sbin:/usr/bin:/sbin:/bin'))
+        run = subprocess.run(['chroot', self.root, *words], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             env=dict(os.environ, DEBIAN_FRONTEND='noninteractive', LC_ALL='C',
+                                      PATH='/usr/sbin:/usr/bin:/sbin:/bin'))
         return run.returncode, run.stdout
 
     def install(self, package, command='apt install ./PACKAGE'):
@@ -85,7 +83,7 @@ class Machine:
     def start(self, *options):
         """The service's command as its user, with these options, until it answers."""
         with open(self.path(UNIT), encoding='utf-8') as file:
-            unit = dict(re.findall(r'^(\w+)=(.+)$', file.read(), re.MULTILINE))
+            unit = dict(re.findall(r'^(\w+)=(.+)$', file.read(), re.M))
         os.makedirs(self.path('run/' + unit['RuntimeDirectory']), exist_ok=True)
         self('chown', unit['User'], '/run/' + unit['RuntimeDirectory'])
         port = server.free_port()
@@ -118,8 +116,7 @@ def newer(package, folder):
     subprocess.run(['dpkg-deb', '--raw-extract', package, tree], check=True)
     control = os.path.join(tree, 'DEBIAN', 'control')
     text = pathlib.Path(control).read_text('utf-8')
-    with open(control, 'w', encoding='utf-8') as file:
-        file.write(re.sub(r'^(Version: .*)$', r'\1+1', text, flags=re.MULTILINE))
+    pathlib.Path(control).write_text(re.sub(r'^(Version: .*)$', r'\1+1', text, flags=re.M), 'utf-8')
     path = os.path.join(folder, 'newer.deb')
     subprocess.run(['dpkg-deb', '--build', '--root-owner-group', tree, path], check=True,
                    stdout=subprocess.DEVNULL)
@@ -152,9 +149,8 @@ def try_licences(built, folder, check):
               in depends, depends)
         check('%s has its shared object' % package, os.path.exists(
             os.path.join(tree, 'usr/lib/mongod-dur/engine_%s.so' % name.lower())))
-        with open(os.path.join(tree, 'usr/share/doc', package, 'copyright'),
-                  encoding='utf-8') as file:
-            said = file.read()
+        said = pathlib.Path(os.path.join(tree, 'usr/share/doc', package,
+                                         'copyright')).read_text('utf-8')
         check('%s is under %s' % (package, 'the GPL 3' if name == 'wiredTiger' else 'Apache 2.0'),
               ('License: GPL-3' in said) == (name == 'wiredTiger')
               and ('License: Apache-2.0' in said) == (name != 'wiredTiger'), said)
@@ -177,9 +173,9 @@ def try_engines(machine, built, check):
 
 def try_mounted_engines(machine, built, check):
     with open(os.path.join(TOP, ENGINES_PAGE), encoding='utf-8') as file:
-        section = re.search(r'^## To have it$(.*?)^## ', file.read(), re.MULTILINE | re.DOTALL)[1]
-    install, make_folder = re.findall(r'^sudo (.+)$', section, re.MULTILINE)
-    storage = re.search(r'^```yaml\n(.*?)^```$', section, re.MULTILINE | re.DOTALL)[1]
+        section = re.search(r'^## To have it$(.*?)^## ', file.read(), re.M | re.S)[1]
+    install, make_folder = re.findall(r'^sudo (.+)$', section, re.M)
+    storage = re.search(r'^```yaml\n(.*?)^```$', section, re.M | re.S)[1]
     path = machine.path('etc/mongod-dur.yaml')
     usual = pathlib.Path(path).read_text('utf-8')
     for name, (package, _) in ENGINES.items():
@@ -195,7 +191,7 @@ def try_mounted_engines(machine, built, check):
         check('%s has a folder as %s says' % (name, ENGINES_PAGE), code == 0, said)
         with open(path, 'w', encoding='utf-8') as file:
             file.write(re.sub(r'^storage:\n(?:[ #].*\n)*', storage.replace('rocksdb', name), usual,
-                              flags=re.MULTILINE))
+                              flags=re.M))
         client = machine.start()
         client.test.get_collection('c', write_concern=pymongo.WriteConcern(w=1, j=True)).insert_one(
             {'_id': 1})
@@ -284,8 +280,8 @@ def commands_of_page(package):
     """What the page has its reader type to install and to start the service, without sudo, the
     file's name as PACKAGE."""
     with open(os.path.join(TOP, PAGE), encoding='utf-8') as file:
-        section = re.search(r'^## Install$(.*?)^## ', file.read(), re.MULTILINE | re.DOTALL)[1]
-    commands = re.findall(r'^    sudo (.+)$', section, re.MULTILINE)
+        section = re.search(r'^## Install$(.*?)^## ', file.read(), re.M | re.S)[1]
+    commands = re.findall(r'^    sudo (.+)$', section, re.M)
     architecture = os.path.basename(package).removesuffix('.deb').split('_')[2]
     pattern = r'mongod-dur_\*[+][\w.+-]+_%s\.deb' % architecture
     return [re.sub(pattern, 'PACKAGE', command) for command in commands]
@@ -294,7 +290,7 @@ def commands_of_page(package):
 def try_journal_elsewhere(machine, check):
     """The journal on another device, by the page's command; a folder stands for the device."""
     with open(os.path.join(TOP, PAGE), encoding='utf-8') as file:
-        command = re.search(r'^    (mount --bind (\S+) (\S+))$', file.read(), re.MULTILINE)
+        command = re.search(r'^    (mount --bind (\S+) (\S+))$', file.read(), re.M)
     mount, there, journal = command.groups()
     machine('mkdir', '-p', there, journal)
     machine('chown', '-R', 'mongod-dur:', there, journal)
@@ -348,10 +344,10 @@ def try_tarball(selection, folder, check):
     subprocess.run(['tar', '-xf', paths[0], '-C', folder], check=True)
     tree = os.path.join(folder, 'mongod-dur-' + tarball.version(selection))
     run = subprocess.run(['scons', '-Q', 'patches=none', 'mongod'], cwd=tree,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     check('the tarball builds', run.returncode == 0, run.stdout[-4000:])
     said = subprocess.run([os.path.join(tree, 'build/none/bin/mongod'), '--version'],
-                          stdout=subprocess.PIPE, text=True, check=False).stdout
+                          stdout=subprocess.PIPE, text=True).stdout
     check('and knows its patches', all(slug in said for slug in selection.slugs), said)
 
 

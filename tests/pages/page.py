@@ -3,10 +3,10 @@
 Lines of an indented block that begin with "$ " are commands; what follows, up to the next one or
 the end of the block, is what they print. The blocks of a page run in order, in one folder and one
 shell. Numbers, dates and identifiers may differ; a line "..." stands for any lines. A command that
-ends otherwise than with 0 says so behind it: "# exit code 1".
-"""
+ends otherwise than with 0 says so behind it: "# exit code 1"."""
 
 import os
+import pathlib
 import re
 import subprocess
 import threading
@@ -112,10 +112,8 @@ class Shell:
 def run_page(page, shell, totals, not_run=(), write=False):
     """Runs the commands of a page, but `not_run`, in a shell, which is closed then.
 
-    write    puts what they print now into the page
-    """
-    with open(os.path.join(TOP, page), encoding='utf-8') as file:
-        lines = file.read().split('\n')
+    write    puts what they print now into the page"""
+    lines = pathlib.Path(os.path.join(TOP, page)).read_text('utf-8').split('\n')
     commands = [command for command in commands_of(lines) if command.text not in not_run]
     passed, failed = 0, 0
     new = {}
@@ -150,5 +148,4 @@ def write_page(page, lines, commands, new):
         begin = command.line + 1 + command.text.count('\n')
         out[begin:begin + len(command.said)] = [command.indent + line if line else ''
                                                 for line in new[command.line]]
-    with open(os.path.join(TOP, page), 'w', encoding='utf-8') as file:
-        file.write('\n'.join(out))
+    pathlib.Path(os.path.join(TOP, page)).write_text('\n'.join(out), 'utf-8')

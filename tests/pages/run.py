@@ -5,10 +5,10 @@ path, conf/durable.yaml, tools/ and the fixtures beside, and the ports of the pa
 ones. A page ends with its servers stopped. docs/developing.md is run by tests/windows/,
 port/README.md by tests/port/. The line that a ticket says to test a patch with is run, too.
 Usage: build/venv/bin/python tests/pages/run.py [--write] [PAGE...]
-       --write puts what the commands print now into the pages.
-"""
+       --write puts what the commands print now into the pages."""
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -62,8 +62,7 @@ class Folder(page.Shell):
         for name in PROGRAMS:
             os.symlink(os.path.join(programs, name), os.path.join(path, name))
         for name, text in SCRIPTS.items():
-            with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
-                file.write(text % TOP)
+            pathlib.Path(os.path.join(folder, name)).write_text(text % TOP, 'utf-8')
             os.chmod(os.path.join(folder, name), 0o755)
         shutil.copy(os.path.join(TOP, 'conf', 'durable.yaml'), here)
         for name, there in (('conf', 'conf'), ('tools', 'tools'), ('fixtures', 'tests/fixtures')):
@@ -80,8 +79,7 @@ class Folder(page.Shell):
         for folder, _, files in os.walk(self.folder):
             if 'mongod.lock' not in files:
                 continue
-            with open(os.path.join(folder, 'mongod.lock'), encoding='ascii') as file:
-                pid = file.read().strip()
+            pid = pathlib.Path(os.path.join(folder, 'mongod.lock')).read_text('utf-8').strip()
             if pid and os.path.exists('/proc/' + pid):
                 os.kill(int(pid), signal.SIGKILL)
                 left.append(os.path.relpath(folder, self.folder))
@@ -92,8 +90,8 @@ def line_of_a_ticket():
     """(passed, failed) of what the text for a ticket says to run."""
     line = pr.TEST_LINE % 'journal-skip-compression-bytes'
     run = subprocess.run(line.split(), cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         text=True, check=False)
-    counted = re.search(r'^(\d+) passed, 0 failed$', run.stdout, re.MULTILINE)
+                         text=True)
+    counted = re.search(r'^(\d+) passed, 0 failed$', run.stdout, re.M)
     if run.returncode == 0 and counted and int(counted[1]) > 0:
         return 1, 0
     print(run.stdout)

@@ -3,6 +3,7 @@ programs say, the page for man is well-formed, bash completes, and the headers o
 """
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -34,13 +35,12 @@ def described(selection, form='markdown'):
 def names_in_help(selection):
     text = subprocess.run([program_of(selection), '--help'], stdout=subprocess.PIPE, text=True,
                           check=True).stdout
-    return re.findall(r'^  (?:-\w, )?--(\w+)', text, re.MULTILINE)
+    return re.findall(r'^  (?:-\w, )?--(\w+)', text, re.M)
 
 
 class OptionsPage(unittest.TestCase):
     def test_the_committed_page_is_what_the_programs_say(self):
-        with open(os.path.join(TOP, 'docs', 'options.md'), encoding='utf-8') as file:
-            committed = file.read()
+        committed = pathlib.Path(os.path.join(TOP, 'docs', 'options.md')).read_text('utf-8')
         self.assertEqual(committed, options_page.page(*map(described, SELECTIONS)),
                          'run ./lab docs')
 
@@ -88,7 +88,7 @@ class Values(unittest.TestCase):
     @staticmethod
     def samples(facts):
         """(values that are taken, values that are not), by the line of an option's values."""
-        said = re.search(r'^- Values: (.*)$', facts, re.MULTILINE)[1]
+        said = re.search(r'^- Values: (.*)$', facts, re.M)[1]
         number = re.match(r'a (whole )?number(?: from (-?\d+))?(?: to (\d+))?', said)
         if number:
             least, most = ([int(each)] if each else [] for each in number.groups()[1:])
@@ -114,17 +114,16 @@ class Values(unittest.TestCase):
             yield 'parameter', ['--setParameter=%s=%s' % (name, value)], ''
             return
         yield 'command line', ['%s=%s' % (name, value)], ''
-        yaml = re.search(r'^- YAML: `([^`]+)`$', facts, re.MULTILINE)
+        yaml = re.search(r'^- YAML: `([^`]+)`$', facts, re.M)
         if yaml:
             yield 'YAML', [], self.nested(yaml[1], value)
 
     def exit_code(self, program, words, text):
         if text:
-            with open(self.config, 'w', encoding='utf-8') as file:
-                file.write(text)
+            pathlib.Path(self.config).write_text(text, 'utf-8')
             words = ['--config', self.config]
         return subprocess.run([program, '--dbpath', '/nosuch', *words], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, check=False).returncode
+                              stderr=subprocess.DEVNULL).returncode
 
     def test_limits_are_those_of_the_page(self):
         for selection in SELECTIONS:
@@ -169,7 +168,7 @@ class ManPage(unittest.TestCase):
         for selection in SELECTIONS:
             run = subprocess.run(['groff', '-man', '-Tutf8', '-ww', '-rLL=100n'],
                                  input=described(selection, 'man'), text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+                                 capture_output=True, check=True)
             self.assertEqual(run.stderr, '')
             self.assertIn('storage.dbPath', run.stdout)
 
@@ -190,8 +189,7 @@ _mongod
 printf '%s\\n' "${COMPREPLY[@]}"
 '''
         run = subprocess.run(['bash', '-u', '-c', script, 'bash', 'mongod', *words],
-                             cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True, check=False)
+                             cwd=self.folder, capture_output=True, text=True)
         self.assertEqual((run.returncode, run.stderr), (0, ''))
         return run.stdout.split()
 

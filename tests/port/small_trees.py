@@ -3,8 +3,7 @@ them.
 
 A file of tree/ begins with its path in each version that has it. `#if VERSION`, with `#else  //
 VERSION` and `#endif  // VERSION`, holds what only some have: 24, 26 or 34. The rest is written in
-the style of 2.6, and styled() makes that of the others.
-"""
+the style of 2.6, and styled() makes that of the others."""
 
 import functools
 import glob
@@ -35,7 +34,7 @@ RECIPES = {each.slug: each for each in recipe.all_recipes()}
 def git(root, *words):
     run = subprocess.run(['git', '-C', root, '-c', 'user.name=t', '-c', 'user.email=t@example.org',
                           '-c', 'core.autocrlf=false'] + list(words), stdout=subprocess.PIPE,
-                         stderr=subprocess.STDOUT, text=True, errors='replace', check=False)
+                         stderr=subprocess.STDOUT, text=True, errors='replace')
     return run.returncode, run.stdout
 
 
@@ -117,9 +116,8 @@ class SmallTree:
         shutil.rmtree(self.root)
 
     def files(self):
-        return sorted(os.path.relpath(os.path.join(folder, name), self.root)
-                      for folder, folders, names in os.walk(self.root) for name in names
-                      if '.git' not in folder)
+        return sorted(os.path.relpath(os.path.join(folder, name), self.root) for folder, folders,
+                      names in os.walk(self.root) for name in names if '.git' not in folder)
 
     def read(self, path):
         with open(os.path.join(self.root, path), encoding='latin-1', newline='') as file:
@@ -165,8 +163,8 @@ class SmallTree:
 
 def lab(*words, cwd=None, env=None):
     run = subprocess.run([os.path.join(TOP, 'lab')] + list(words), cwd=cwd,
-                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         check=False, env=dict(os.environ, **env) if env else None)
+                         stdin=subprocess.DEVNULL, capture_output=True,
+                         env=dict(os.environ, **env) if env else None)
     return run.returncode, run.stdout, run.stderr.decode()
 
 
@@ -190,10 +188,10 @@ def compile_errors(small, standard, paths):
         key = hashlib.sha256((standard + path + small.read(path) + headers).encode()).digest()
         if key in _compiled:
             continue
-        run = subprocess.run(COMPILER + ['-std=' + standard, '-Wall', '-Werror', '-c', path,
-                                         '-o', 'compiled.o'] + small.include_flags(),
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                             check=False, cwd=small.root)
+        run = subprocess.run(COMPILER
+                             + ['-std=' + standard, '-Wall', '-Werror', '-c', path, '-o',
+                                'compiled.o'] + small.include_flags(), stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, cwd=small.root)
         if run.returncode:
             errors.append(run.stdout)
         else:
@@ -216,5 +214,5 @@ def build(small, main, program):
                          + small.include_flags() + ['-o', os.path.abspath(program),
                                                     os.path.abspath(main)]
                          + small.sources() + ['-lpthread'], cwd=small.root,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return run.stdout

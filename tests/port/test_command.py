@@ -17,7 +17,7 @@ NO_RECIPE = 'journal-awake'
 
 
 def slugs_of(text):
-    return re.findall(r'^(journal-[\w-]+)\.patch$', text, re.MULTILINE)
+    return re.findall(r'^(journal-[\w-]+)\.patch$', text, re.M)
 
 
 class Output(unittest.TestCase):
@@ -76,7 +76,7 @@ class Output(unittest.TestCase):
                 for command in ('push', 'pop'):
                     run = subprocess.run(['quilt', '--quiltrc', '/dev/null', command, '-a'],
                                          cwd=small.root, env=quilt, stdout=subprocess.PIPE,
-                                         stderr=subprocess.STDOUT, text=True, check=False)
+                                         stderr=subprocess.STDOUT, text=True)
                     self.assertEqual(run.returncode, 0, run.stdout)
                     self.assertNotRegex(run.stdout, 'offset|fuzz')
                     if command == 'push':
@@ -325,8 +325,7 @@ class LeftOut(unittest.TestCase):
             self.assertEqual((code, diff), (9, b''), err)
             self.assertIn(sentence, err)
             done = subprocess.run([sys.executable, os.path.join(TOP, 'perf', 'pr.py'), NO_RECIPE,
-                                   '--tree', small.root], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, check=False)
+                                   '--tree', small.root], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), (9, ''), done.stderr)
             self.assertIn(sentence, done.stderr)
 

@@ -53,7 +53,7 @@ class Ported:
             words.append('%s=%s' % (name, value))
         run = subprocess.run([self.programs[self.version], self.folder] + words + ['--']
                              + actions.split(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, timeout=300, check=False)
+                             text=True, timeout=300)
         return run.returncode, run.stdout
 
     def path(self, name):

@@ -103,9 +103,8 @@ class Subsets(unittest.TestCase):
                     self.assertEqual(text.count('\n'), text.count('\r\n'), path)
                 with SmallTree(version) as plain:
                     plain.port()
-                    self.assertEqual({path: text.replace('\r\n', '\n')
-                                      for path, text in small.contents().items()},
-                                     plain.contents())
+                    self.assertEqual({path: text.replace('\r\n', '\n') for path,
+                                      text in small.contents().items()}, plain.contents())
 
 
 class Compile(unittest.TestCase):

@@ -34,10 +34,9 @@ class Project:
             modules[app] = 'migrations.' + app
         self.write('migrations/__init__.py', '')
         self.write('shelf/migrations/__init__.py', '')
-        django_project.begin(
-            ['django_project.MongoAdminConfig', 'django.contrib.messages',
-             'django.contrib.sessions', 'shelf'],
-            MIGRATION_MODULES=modules, SESSION_ENGINE='django.contrib.sessions.backends.db')
+        django_project.begin(['django_project.MongoAdminConfig', 'django.contrib.messages',
+                              'django.contrib.sessions', 'shelf'], MIGRATION_MODULES=modules,
+                             SESSION_ENGINE='django.contrib.sessions.backends.db')
 
     def write(self, name, text):
         path = os.path.join(self.folder, name)

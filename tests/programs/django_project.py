@@ -25,13 +25,12 @@ class MongoContentTypesConfig(ContentTypesConfig):
 
 def begin(apps, **more):
     """Sets Django up with these apps beside those of its own that ask for keys."""
-    settings.configure(
-        DATABASES={name: {'ENGINE': 'django_mongodb_backend', 'HOST': os.environ['MONGOD_URI'],
-                          'NAME': 'django_' + name} for name in ('default', 'other')},
-        DATABASE_ROUTERS=['django_mongodb_backend.routers.MongoRouter'],
-        DEFAULT_AUTO_FIELD=KEYS, SECRET_KEY='secret', USE_TZ=False,
-        PASSWORD_HASHERS=['django.contrib.auth.hashers.MD5PasswordHasher'],
-        INSTALLED_APPS=['django_project.MongoContentTypesConfig', 'django_project.MongoAuthConfig',
-                        *apps],
-        **more)
+    settings.configure(DATABASES={name: {'ENGINE': 'django_mongodb_backend',
+                                         'HOST': os.environ['MONGOD_URI'], 'NAME': 'django_' + name}
+                                  for name in ('default', 'other')},
+                       DATABASE_ROUTERS=['django_mongodb_backend.routers.MongoRouter'],
+                       DEFAULT_AUTO_FIELD=KEYS, SECRET_KEY='secret', USE_TZ=False,
+                       PASSWORD_HASHERS=['django.contrib.auth.hashers.MD5PasswordHasher'],
+                       INSTALLED_APPS=['django_project.MongoContentTypesConfig',
+                                       'django_project.MongoAuthConfig', *apps], **more)
     django.setup()

@@ -1,8 +1,7 @@
 """Runs the tests that django-mongodb-backend's source package has, in one process.
 
 Usage: django_suite.py TESTS REPORT; the report is a JSON object of test: passed, failed or skipped.
-Some of its tests need those of Django itself, which its package has not: they fail on import.
-"""
+Some of its tests need those of Django itself, which its package has not: they fail on import."""
 
 import json
 import os

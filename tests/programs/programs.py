@@ -21,7 +21,7 @@ RUN_SECONDS_MAX = 1800  # only ends a program that hangs
 # For programs that refuse a server of 2.6.
 OF_TODAY = ['--setParameter', 'announcedVersion=8.0.0']
 OF_A_SET = ['--replSet', 'rs0', '--oplogSize', '64', '--storageEngine', 'wiredTiger', *OF_TODAY]
-OWN_LINE = re.compile(r'^(ok|FAIL): (.+)$', re.MULTILINE)
+OWN_LINE = re.compile(r'^(ok|FAIL): (.+)$', re.M)
 
 OWN = 'its own'
 OURS = 'ours'
@@ -53,7 +53,7 @@ def call(command, place, port, **environment):
     try:
         return subprocess.run(
             command, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, errors='replace', check=False,
+            stderr=subprocess.STDOUT, text=True, errors='replace',
             timeout=RUN_SECONDS_MAX,
             env=dict(kept, MONGOD_URI='mongodb://127.0.0.1:%d/' % port, PYTHONPATH=HERE,
                      MONGOD=os.environ['MONGOD'], **environment)).stdout

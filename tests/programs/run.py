@@ -8,8 +8,7 @@ places that are known: known/NAME.txt lists them, one a line, as KIND TEST REASO
   theirs   what fails, or is not to be had, by the program itself
 What fails and is not listed is a failure here; so is each failure over the program's limit.
 Usage: build/venv/bin/python tests/programs/run.py [--selection none] [--write] [NAME...]
-With --write the figures go to figures.json, from which docs/compatibility.md is made.
-"""
+With --write the figures go to figures.json, from which docs/compatibility.md is made."""
 
 import collections
 import fnmatch

@@ -4,8 +4,7 @@ A transaction appends values to lists and reads lists as wholes. No value is app
 what a read shows tells which transactions it follows and which come after it. The names of the
 faults are Adya's: G0, G1a, G1b, G1c; G-single is a cycle with one anti-dependency (a lost update,
 read skew); G2 has several, of which no two follow each other. A cycle with two in a row is write
-skew: snapshot isolation allows it, and a checker that never finds one is blind.
-"""
+skew: snapshot isolation allows it, and a checker that never finds one is blind."""
 
 import collections
 import graphlib

@@ -1,8 +1,7 @@
 """Transactions over lists, for histories.py, and groups of transactions that an end meets.
 
 A list is an array, rows of a unique index, or a document that is removed and inserted anew, so that
-updates, inserts and removals, cursors over what is not committed and unique keys all take part.
-"""
+updates, inserts and removals, cursors over what is not committed and unique keys all take part."""
 
 import contextlib
 import random

@@ -86,6 +86,5 @@ class Backups(Case):
             self.assertEqual(client[DATABASE].command('dbHash')['collections'],
                              primary.hashes(DATABASE))
             for name in primary.client[DATABASE].list_collection_names():
-                self.assertEqual(
-                    {spec['name'] for spec in client[DATABASE][name].list_indexes()},
-                    set(self.indexes(primary, DATABASE, name)))
+                self.assertEqual({spec['name'] for spec in client[DATABASE][name].list_indexes()},
+                                 set(self.indexes(primary, DATABASE, name)))

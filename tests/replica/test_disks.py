@@ -23,7 +23,7 @@ class Disks(Case):
         """A file system in memory, which root alone can make."""
         os.makedirs(path, exist_ok=True)
         run = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%dm,mode=0700' % ROOMY_MB,
-                              'replica-test', path], stderr=subprocess.PIPE, text=True, check=False)
+                              'replica-test', path], stderr=subprocess.PIPE, text=True)
         if run.returncode != 0:
             self.skipTest('no file system can be mounted here: ' + run.stderr.strip())
         # When the member that is started there later has ended.

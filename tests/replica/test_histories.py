@@ -1,7 +1,6 @@
 """Snapshot isolation by histories of transactions (histories.py), over kills, hand-overs and
 changes of indexes; what transactions leave that an end meets on their way. With --whole: ten
-minutes of histories on each engine, 5,000 transactions for each kind of end.
-"""
+minutes of histories on each engine, 5,000 transactions for each kind of end."""
 
 import os
 import random

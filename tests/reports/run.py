@@ -2,8 +2,7 @@
 
 Every case runs in both dialects: by the commands of today's drivers in OP_MSG, and by the old
 messages, where commands travel in OP_QUERY. README.md says how a case is written.
-FILTER is a part of a case's id.
-"""
+FILTER is a part of a case's id."""
 
 import glob
 import os
@@ -65,8 +64,7 @@ def with_names(indexes):
 def with_each_index(lines):
     """The lines, with one for each index of "each_index" beside the one without.
 
-    Index and case become a case "ID by KEYS"; a collection with its documents "NAME_by_KEYS".
-    """
+    Index and case become a case "ID by KEYS"; a collection with its documents "NAME_by_KEYS"."""
     alternatives = {}  # collection -> its indexes
     for line in lines:
         fields = dict(line)

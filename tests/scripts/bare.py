@@ -1,10 +1,10 @@
 """A checkout on a machine where nothing is installed but bash and Python, for the tests of ./lab:
-programs that install are replaced by scripts that note what they were asked.
-"""
+programs that install are replaced by scripts that note what they were asked."""
 
 import contextlib
 import io
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -32,7 +32,7 @@ NOT_COPIED = shutil.ignore_patterns('__pycache__', 'results', 'templates')
 
 def series():
     with open(os.path.join(TOP, 'patches', 'series'), encoding='utf-8') as file:
-        return re.findall(r'^([a-z0-9-]+)\.patch', file.read(), re.MULTILINE)
+        return re.findall(r'^([a-z0-9-]+)\.patch', file.read(), re.M)
 
 
 class Became(Exception):
@@ -60,15 +60,13 @@ class Bare(unittest.TestCase):
         if os.path.lexists(path):
             os.remove(path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(text)
+        pathlib.Path(path).write_text(text, 'utf-8')
         os.chmod(path, 0o755)
 
     def noted(self):
         if not os.path.exists(self.notes):
             return ''
-        with open(self.notes, encoding='utf-8') as file:
-            return file.read()
+        return pathlib.Path(self.notes).read_text('utf-8')
 
     # ---- in this process: as quick as the words are many ----
 

@@ -29,7 +29,7 @@ class Entrypoint(unittest.TestCase):
                        **environment}
         return subprocess.run([os.path.join(TOP, 'docker/entrypoint'), 'mongod', *words],
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, check=False)
+                              text=True)
 
     def options(self, config, *words, **environment):
         """{option: value} of what mongod gets; each must be there once."""

@@ -51,9 +51,8 @@ class OnAServer(unittest.TestCase):
             self.assertEqual(checked['visible_links'], checked['counted_links'])
 
     def test_an_engine_by_its_turns(self):
-        arguments = argparse.Namespace(**dict(
-            ARGUMENTS, nodes=200, clients=4, seconds=0.5, interval=0.25,
-            old_wire=False, transactions=False))
+        arguments = argparse.Namespace(**dict(ARGUMENTS, nodes=200, clients=4, seconds=0.5,
+                                              interval=0.25, old_wire=False, transactions=False))
         with tempfile.TemporaryDirectory() as folder:
             memory = linkbench_engines.Memory(0)
             contender = linkbench_engines.of_build(linkbench_engines.BASE, folder, arguments,

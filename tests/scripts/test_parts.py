@@ -1,7 +1,10 @@
 """How the parts of the tests are chosen and run (tests/lib/parts.py, tests/conftest.py): which run
-beside which, what is made of their closing lines, what is left of them after Ctrl-C."""
+beside which, what is made of their closing lines, what is left of them after Ctrl-C; which words
+name tests of a part; the record of the long parts."""
 
+import concurrent.futures
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -10,6 +13,7 @@ import textwrap
 import time
 import unittest
 
+import full_run
 import parts
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -61,8 +65,7 @@ class Together(unittest.TestCase):
 
     def part(self, name, script, beside='others'):
         """A line and a script for a part."""
-        with open(self.path(name + '.py'), 'w', encoding='utf-8') as file:
-            file.write(textwrap.dedent(script))
+        pathlib.Path(self.path(name + '.py')).write_text(textwrap.dedent(script), 'utf-8')
         with open(self.path('parts.txt'), 'a', encoding='utf-8') as file:
             print(name, 'usual', 'python', beside, '-', 5, self.path(name + '.py'), 'what',
                   sep=' | ', file=file)
@@ -76,7 +79,7 @@ class Together(unittest.TestCase):
     def run_parts(self, *names):
         """(exit code, the lines that it says)."""
         run = subprocess.run(self.command(*names), cwd=self.folder, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, check=False, timeout=SECONDS_MAX)
+                             stderr=subprocess.STDOUT, text=True, timeout=SECONDS_MAX)
         return run.returncode, [line for line in run.stdout.splitlines() if line]
 
     def test_closing_lines_add_up(self):
@@ -141,3 +144,150 @@ class Together(unittest.TestCase):
                     with open(path, encoding='ascii') as file:
                         self.assertFalse(os.path.exists('/proc/' + file.read()))
                     os.remove(path)
+
+
+def long_parts():
+    with open(os.path.join(TOP, 'tests', 'parts.txt'), encoding='utf-8') as file:
+        rows = [[field.strip() for field in line.split('|')] for line in file if '|' in line]
+    return [row[0] for row in rows if row[1] == 'long']
+
+
+class ThisTree(unittest.TestCase):
+    def test_the_long_parts_passed_lately(self):
+        parts = long_parts()
+        self.assertGreater(len(parts), 5)
+        self.assertEqual(sorted(full_run.read(TOP)), sorted(parts))
+        if not full_run.is_whole_history(TOP):
+            self.skipTest('commits cannot be counted here')
+        self.assertEqual(full_run.problems(TOP, parts), [], './lab test PART')
+
+
+class Samples(unittest.TestCase):
+    def setUp(self):
+        self.top = self.enterContext(tempfile.TemporaryDirectory())
+        os.mkdir(os.path.join(self.top, 'tests'))
+        self.git('init', '-q')
+        self.commit('first')
+
+    def git(self, *words):
+        return subprocess.run(['git', '-C', self.top, '-c', 'user.name=x', '-c', 'user.email=x@x',
+                               *words], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def commit(self, text):
+        self.git('commit', '-q', '--allow-empty', '-m', text)
+
+    def problems(self):
+        return full_run.problems(self.top, ['fuzz', 'tidy'])
+
+    def write(self, *lines):
+        with open(os.path.join(self.top, full_run.NAME), 'w', encoding='utf-8') as file:
+            print(full_run.HEAD, *lines, sep='\n', file=file)
+        self.git('add', '-A')
+        self.commit('the record')
+
+    def passed(self, *parts):
+        """Lines of parts that passed on the last commit."""
+        commit = self.git('rev-parse', 'HEAD').strip()
+        return ['%s %s 2026-11-26 3 0 0 1' % (part, commit) for part in parts]
+
+    def test_a_part_without_a_line(self):
+        self.assertEqual([line.split(':')[0] for line in self.problems()], ['fuzz', 'tidy'])
+        self.write(*self.passed('fuzz'))
+        self.assertRegex(self.problems()[0], '^tidy: has no line in tests/last_full_run')
+
+    def test_a_run_is_not_forgotten(self):
+        for fuzz in (self.passed('fuzz')[0], 'fuzz not-run-yet 2026-11-26'):
+            self.write(fuzz, *self.passed('tidy'))
+        self.assertRegex(self.problems()[0], '^fuzz: has run before')
+
+    def test_what_passed(self):
+        record = full_run.Record(self.top)
+        self.assertIn(' taken down', record.add('fuzz', [3, 0, 1], 12.3))
+        self.assertIn(' taken down', record.add('tidy', [1, 0, 0], 2))
+        self.assertEqual(self.problems(), [])
+        self.assertEqual(full_run.read(self.top)['fuzz'][2:], ['3', '0', '1', '12'])
+
+    def test_what_failed(self):
+        full_run.Record(self.top).add('fuzz', [3, 2, 0], 1)
+        self.assertRegex(self.problems()[0], '^fuzz: 2 failed on 2')
+
+    def test_what_is_too_old(self):
+        for part in ('fuzz', 'tidy'):
+            full_run.Record(self.top).add(part, [3, 0, 0], 1)
+        for number in range(full_run.COMMITS_MAX):
+            self.commit(str(number))
+        self.assertEqual(self.problems(), [])
+        self.commit('one more')
+        self.assertRegex(self.problems()[0], '^fuzz: ran 301 commits ago')
+
+    def test_sources_of_no_commit_are_not_taken_down(self):
+        before = full_run.Record(self.top)
+        pathlib.Path(os.path.join(self.top, 'x')).write_text('x', 'utf-8')
+        for record in (before, full_run.Record(self.top)):
+            self.assertIn('not taken down', record.add('fuzz', [3, 0, 0], 1))
+        self.assertEqual(full_run.read(self.top), {})
+
+
+AT_ONCE = 2
+SCONS = '#!/bin/sh\necho "$0 $*" >> "$NOTES"\nexit 2\n'
+REFUSED = r"'.*' is no (number|time|state); give "
+
+
+class Words(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.notes = os.path.join(folder.name, 'notes')
+        scons = os.path.join(folder.name, 'scons')
+        pathlib.Path(scons).write_text(SCONS, 'utf-8')
+        os.chmod(scons, 0o755)
+        self.environment = dict(os.environ, NOTES=self.notes,
+                                PATH=folder.name + os.pathsep + os.environ['PATH'])
+
+    def refusal(self, part, *words):
+        """(exit code, all that it says)."""
+        ended = subprocess.run(part.with_arguments(words), cwd=TOP, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               timeout=SECONDS_MAX, env=self.environment)
+        return ended.returncode, ended.stdout
+
+    def test_every_part_says_what_it_does_not_know(self):
+        every = {part.command[-1 if part.is_of_pytest else 1]: part
+                 for part in parts.read_parts().values()
+                 if os.path.exists(part.command[0])}.values()  # of parts by one script one
+        self.assertGreater(len(every), 10)
+        cases = [(part, word) for part in every for word in ('nosuch-word', '--nosuch-option')]
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            answers = pool.map(lambda case: self.refusal(*case), cases)
+            for (part, word), (code, said) in zip(cases, answers):
+                with self.subTest([part.name, word]):
+                    self.assertNotEqual(code, 0)
+                    self.assertIn(word, said)
+                    self.assertNotIn('Traceback', said)
+                    self.assertNotIn(' passed', said)
+        self.assertFalse(os.path.exists(self.notes), 'something was built')
+
+    def test_a_word_of_one_that_has_names_is_answered_with_these(self):
+        for name, known in (('unit', 'test_journal'), ('crash', 'full-disk'), ('tidy', 'journal/'),
+                            ('crash-patched', 'full-disk'), ('windows', 'docs/developing.md'),
+                            ('fuzz', 'match'), ('load', 'soak')):
+            part = parts.read_parts()[name]
+            if not os.path.exists(part.command[0]):
+                continue
+            with self.subTest(name):
+                self.assertIn(known, self.refusal(part, 'nosuch-word')[1])
+
+    def test_numbers_that_are_none_are_refused(self):
+        for name, words in (('js', ['--jobs', '0']), ('mutants', ['--jobs', '-1']),
+                            ('differential', ['--seconds', '-500']), ('fuzz', ['--minutes', 'nan']),
+                            ('crash-states', ['--states', '0']), ('crash-states', ['--at', '7']),
+                            ('load', ['--megabytes', '17']), ('damage', ['--cases', 'x']),
+                            ('crash', ['--rounds', '0']), ('crash-blocks', ['--states', '-1'])):
+            part = parts.read_parts()[name]
+            if not os.path.exists(part.command[0]):
+                continue
+            with self.subTest([name, *words]):
+                code, said = self.refusal(part, *words)
+                self.assertEqual(code, 2)
+                self.assertRegex(said, REFUSED)
+        self.assertFalse(os.path.exists(self.notes), 'something was built')

@@ -32,8 +32,7 @@ class TwoServers(unittest.TestCase):
 
     def run_tool(self, name, *words):
         done = subprocess.run([sys.executable, os.path.join(server.TOP, 'tools', name), *words],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertNotIn('Traceback', done.stdout)
         return done.returncode, done.stdout
 

@@ -42,8 +42,7 @@ class ProcessCase(unittest.TestCase):
     def run_mongod(self, *options):
         """Runs a mongod that ends by itself; returns (exit code, stdout, stderr)."""
         run = subprocess.run([self.program, *options], cwd=self.folder.name, timeout=SECONDS_MAX,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, check=False)
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True)
         return run.returncode, run.stdout, run.stderr
 
     def start(self, *options):

@@ -10,11 +10,11 @@ but not this one.
 The base's template is also held against the full series with every option at its default.
 "life" is no template: it follows the base's journal files through flush, rotation, fsync with lock,
 dropDatabase and shutdown.
-Usage: build/venv/bin/python tests/server/syscalls.py [TEMPLATE...]       e.g. base life
-"""
+Usage: build/venv/bin/python tests/server/syscalls.py [TEMPLATE...]       e.g. base life"""
 
 import argparse
 import os
+import pathlib
 import re
 import sys
 import tempfile
@@ -40,9 +40,8 @@ OPEN = re.compile(r'openat2\(\d+<[^>]*>, "(?:[^"]*/)?journal/([^"/]+)", '
 
 def read_template(name):
     """Returns (patches, options, opens, calls) of a template."""
-    with open(os.path.join(TEMPLATES, name + '.txt'), encoding='utf-8') as file:
-        text = file.read()
-    fields = dict(re.findall(r'^# (patches|options): (.*)$', text, re.MULTILINE))
+    text = pathlib.Path(os.path.join(TEMPLATES, name + '.txt')).read_text('utf-8')
+    fields = dict(re.findall(r'^# (patches|options): (.*)$', text, re.M))
     calls = [line for line in text.splitlines() if line and not line.startswith('#')]
     opens = [line for line in calls if line.startswith('open ')]
     return fields['patches'], fields['options'].split(), opens, calls[len(opens):]
@@ -81,41 +80,20 @@ def observe_opens(program, options, folder):
             for match in matches if match and 'O_PATH' not in match[2]]
 
 
-# What happens to the journal directory, in order. A commit is one or more writes to a file, each
-# synced before the next. Journal spec 1.6, 2.10, 2.12, 3.1, 3.2, 5.6.
-LIFE = '''
-    start                open lsn, fsync journal, open j._0, fsync journal, commit j._0
-    first insert         commit j._0
-    insert after fsync   commit j._0, pwrite64 lsn
-    rotation             commit j._0, ftruncate j._0, fsync j._0, open j._1, fsync journal,
-                         commit j._1
-    fsync with lock      open lsn, fsync journal, unlink j._0, fsync journal, unlink j._1,
-                         fsync journal
-    insert after unlock  open j._2, fsync journal, commit j._2, pwrite64 lsn
-    dropDatabase         open lsn, fsync journal, unlink j._2, fsync journal
-    insert after it      open j._3, fsync journal, commit j._3, pwrite64 lsn
-    shutdown             open lsn, fsync journal, unlink j._3, fsync journal, unlink lsn,
-                         fsync journal
-'''
 LIFE_CALLS = 'openat2,write,pwrite64,fdatasync,fsync,ftruncate,unlinkat'
 LIFE_LINE = re.compile(r'(\w+)\(\d+<([^>]*)>(?:, "([^"]*)")?(.*)')
 BY_NAME = ('openat2', 'unlinkat')  # their descriptor is that of a folder
 
 
 def life_steps():
-    """[(step, [call, ...])] of LIFE."""
-    steps = []
-    for line in LIFE.strip('\n').splitlines():
-        name, calls = line[4:25].strip(), line[25:]
-        if name:
-            steps.append((name, ''))
-        steps[-1] = (steps[-1][0], steps[-1][1] + calls)
-    return [(name, [call.strip() for call in calls.split(',') if call.strip()])
-            for name, calls in steps]
+    """[(step, [call, ...])] of life.txt."""
+    with open(os.path.join(TOP, 'tests', 'server', 'life.txt'), encoding='utf-8') as file:
+        return [(name, calls.split(', ')) for name,
+                calls in re.findall(r'^(\w.*): (.*)$', file.read(), re.M)]
 
 
 def read_life(lines, journal):
-    """The calls on a journal directory in a trace, in LIFE's words."""
+    """The calls on a journal directory in a trace, in the words of life.txt."""
     found, unsynced = [], None
     for line in lines:
         match = LIFE_LINE.search(line)
@@ -144,7 +122,7 @@ def read_life(lines, journal):
 
 
 def run_life(totals):
-    """Leads a server through the steps of LIFE under strace and compares."""
+    """Leads a server through the steps of life.txt under strace and compares."""
     program = os.path.join(server.build('none', '', ['mongod']), 'bin', 'mongod')
     with tempfile.TemporaryDirectory(dir=os.path.join(TOP, 'build', 'scratch')) as folder:
         folder = os.path.realpath(folder)

@@ -2,23 +2,27 @@
 
 - The commands of a recorded MongoDB 2.6 are all known, or refused as docs/differences.md lists.
 - Every reply keeps the typing rules that drivers rely on, whatever was asked.
-- What came after 2.6 and would change a result is refused by every command that could carry it.
-"""
+- What came after 2.6 and would change a result is refused by every command that could carry it."""
 
+import decimal
 import json
 import lzma
 import os
+import random
 import re
 import threading
 import time
+import types
 import unittest
+from decimal import Decimal
 
 import bson
 import pymongo
+from bson.decimal128 import Decimal128
 from bson.int64 import Int64
 
-import server
 import messages
+import server
 from command_requests import FAIL, NEVER, OF_TODAY, REQUESTS, SESSION
 from process_case import ProcessCase
 from reply_types import ANY_REPLY, DATABASE, OF_COMMAND, OPTIONAL, has_type, values_at
@@ -119,7 +123,7 @@ class Commands(unittest.TestCase):
 
     def test_what_is_refused_is_documented_and_the_other_way_round(self):
         section = self.pages['differences.md'].split('\nRefused, with')[1].split('\n\nAlso:')[0]
-        rows = re.findall(r'^- (\d+), [^:]*: ((?:.|\n(?!- ))+)', section, re.MULTILINE)
+        rows = re.findall(r'^- (\d+), [^:]*: ((?:.|\n(?!- ))+)', section, re.M)
         documented = {name: int(code) for code, names in rows
                       for name in re.findall(r'`([^`]+)`', names)}
         for name in self.refused:
@@ -302,7 +306,7 @@ class Commands(unittest.TestCase):
         session = self.client.start_session()  # that of the cursor; the driver would take any
 
         def ask(request):
-            return self.client[DATABASE].command(request, check=False, session=session)
+            return self.client[DATABASE].command(request, session=session)
 
         opened = ask({'find': 'ring', 'tailable': True, 'awaitData': True})
         more = {'getMore': opened['cursor']['id'], 'collection': 'ring'}
@@ -368,3 +372,64 @@ class Commands(unittest.TestCase):
                 return
             db.c.drop_index('built')
         self.fail('the build was never met at work')
+
+
+CONTEXT = decimal.Context(prec=34, Emax=6144, Emin=-6143, clamp=1, traps=[])  # as decimal128
+WIDE = decimal.Context(prec=14000, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
+# Of random numbers: a and d of all sizes, b of all types, s and t small. True: off at the end.
+TABLE = [
+    ({'$add': ['$a', '$b']}, lambda v: CONTEXT.add(CONTEXT.add(0, v.a), v.b), False),
+    ({'$sum': ['$b', '$a']}, lambda v: CONTEXT.add(CONTEXT.add(0, v.b), v.a), False),
+    ({'$subtract': ['$b', '$a']}, lambda v: CONTEXT.subtract(v.b, v.a), False),
+    ({'$multiply': ['$a', '$b']}, lambda v: CONTEXT.multiply(v.a, v.b), False),
+    ({'$divide': ['$b', '$a']}, lambda v: CONTEXT.divide(v.b, v.a), False),
+    ({'$mod': ['$s', '$t']}, lambda v: CONTEXT.remainder(v.s, v.t), False),
+    ({'$ceil': '$s'}, lambda v: v.s.to_integral_value(decimal.ROUND_CEILING), False),
+    ({'$floor': '$s'}, lambda v: v.s.to_integral_value(decimal.ROUND_FLOOR), False),
+    ({'$round': ['$s', 2]}, lambda v: v.s.quantize(Decimal('0.01')), False),
+    ({'$trunc': ['$s', -1]}, lambda v: v.s.quantize(Decimal('1E1'), decimal.ROUND_DOWN), False),
+    ({'$sqrt': {'$abs': '$d'}}, lambda v: CONTEXT.sqrt(v.d.copy_abs()), False),
+    ({'$exp': '$s'}, lambda v: CONTEXT.exp(v.s), True),
+    ({'$ln': {'$abs': '$d'}}, lambda v: CONTEXT.ln(v.d.copy_abs()), True),
+    ({'$log10': {'$abs': '$d'}}, lambda v: CONTEXT.log10(v.d.copy_abs()), True),
+    ({'$pow': [{'$abs': '$s'}, '$t']}, lambda v: CONTEXT.power(v.s.copy_abs(), v.t), True)]
+
+
+def to_decimal(value):  # of a double the 15 digits that are certain
+    return value.to_decimal() if isinstance(value, Decimal128) else Decimal(
+        '%.14e' % value if isinstance(value, float) else value)
+
+
+class Decimals(unittest.TestCase):
+    def test_random_numbers(self):
+        chance = random.Random(ProcessCase.seed)
+
+        def number(exponents, digits=34):
+            value = chance.choice((1, -1)) * chance.randint(1, 10 ** chance.randint(1, digits) - 1)
+            return Decimal128(CONTEXT.plus(Decimal(value).scaleb(chance.choice(exponents), WIDE)))
+        sizes = (0, -2, -2, 3, chance.randint(-40, 40), chance.randint(-6176, 6000))
+        documents = [{'_id': i, 'a': number(sizes), 'd': number(sizes), 's': number((-7, -1), 9),
+                      't': number((-3,), 4), 'b': chance.choice((number(sizes), chance.randint(
+                          1, 2 ** 62), chance.uniform(1e-9, 99)))} for i in range(300)]
+        with server.scratch() as folder, server.Server(ProcessCase.program, folder, (
+                '--smallfiles',)) as running, pymongo.MongoClient(running.uri) as client:
+            client.d.c.insert_many(documents)
+            for expression, expected, off in TABLE:
+                for document in client.d.c.aggregate([{'$addFields': {'x': expression}}]):
+                    v = types.SimpleNamespace(**{n: to_decimal(x) for n, x in document.items()})
+                    wanted = expected(v)
+                    if not off or not wanted.is_finite():
+                        self.assertEqual(str(document['x']), str(Decimal128(wanted)), document)
+                    elif WIDE.abs(v.x - wanted) > Decimal('1E-6175'):
+                        self.assertLess(WIDE.divide(abs(v.x - wanted), abs(wanted)), 1E-31)
+            for one in documents[:75]:
+                for operator, make in (('$inc', CONTEXT.add), ('$mul', CONTEXT.multiply)):
+                    client.d.c.update_one({'_id': one['_id']}, {operator: {'b': one['a']}})
+                    wanted = make(to_decimal(one['b']), one['a'].to_decimal())
+                    one['b'] = client.d.c.find_one(one['_id'])['b']
+                    self.assertEqual(str(one['b']), str(Decimal128(wanted)), one)
+            client.d.c.create_index('t')
+            values = {to_decimal(each['t']) for each in documents}
+            found = client.d.c.distinct('t') + [
+                each['_id'] for each in client.d.c.aggregate([{'$group': {'_id': '$t'}}])]
+            self.assertEqual(sorted(map(to_decimal, found)), sorted([*values, *values]))

@@ -1,6 +1,5 @@
 """A mongod as a process, where a shell does not reach: sockets by hand, calls and limits of the
-system, a full disk. Exit codes, signals, logs and files are in jstests/options/.
-"""
+system, a full disk. Exit codes, signals, logs and files are in jstests/options/."""
 
 import os
 import resource
@@ -9,7 +8,6 @@ import socket
 import stat
 import struct
 import subprocess
-import unittest
 import unittest.mock
 
 import pymongo
@@ -119,7 +117,7 @@ class Process(ProcessCase):
 
     def mount(self, *options):
         command = ['mount', '-t', 'tmpfs', '-o', ','.join(options), 'full-disk', self.dbpath]
-        if subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        if subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
             self.skipTest('no file system can be mounted here')
 
     def test_a_full_disk_is_a_line_when_it_begins_and_one_when_it_ends(self):

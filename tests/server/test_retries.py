@@ -3,8 +3,7 @@ each is done exactly once, and its answer is that of the one time.
 
 The driver sends a write again once, by the number that it gave it. A proxy between the two lets a
 request pass, or cuts the connection before it has been forwarded, right after, or when the server
-has answered; it also kills the server, which is then started again.
-"""
+has answered; it also kills the server, which is then started again."""
 
 import random
 import socket

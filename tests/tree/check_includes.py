@@ -2,8 +2,7 @@
 
 Reads the arrows from the SConscripts, so that the build and this check cannot disagree, and looks
 at every #include "..." of every source file.
-Run: python3 tests/tree/check_includes.py [SOURCE FOLDER]
-"""
+Run: python3 tests/tree/check_includes.py [SOURCE FOLDER]"""
 
 import os
 import re

@@ -8,8 +8,7 @@ A citation names a page of docs/spec and a section of it, if need be with a numb
 
 Two kinds of labels stand alone: D4 is a defect of the old server (journal spec 9), J2 a safety
 rule of the journal (heads of journal.h and group_commit.h). Anything else that looks like a
-citation ("spec section 5", "(5.8 rule 10)", "rule 3") is a fault, since it cannot be followed.
-"""
+citation ("spec section 5", "(5.8 rule 10)", "rule 3") is a fault, since it cannot be followed."""
 
 import io
 import re
@@ -68,7 +67,7 @@ def sections_of(page):
 
 def defects_of(page):
     """The labels D1, D2, ... that the journal page explains."""
-    return set(re.findall(r'^- (D\d+) ', page, re.MULTILINE))
+    return set(re.findall(r'^- (D\d+) ', page, re.M))
 
 
 def labels_of(head):
@@ -77,12 +76,11 @@ def labels_of(head):
     A rule begins with its label, and ends with the tests that hold it:
 
         J3  Files are removed in ascending order.
-            [Journal.FilesAreRemovedInOrder, Recovery.AHoleIsRefused]
-    """
+            [Journal.FilesAreRemovedInOrder, Recovery.AHoleIsRefused]"""
     found = {}
     opening = re.match(r'(?://[^\n]*\n)*', head)[0]
     for match in re.finditer(r'^// {1,4}(J\d+) (.*?)(?=^// {1,4}J\d+ |^//\s*$|\Z)', opening,
-                             re.MULTILINE | re.DOTALL):
+                             re.M | re.S):
         if match[1] in found:
             raise ValueError('%s stands twice' % match[1])
         tests = re.search(r'\[([^\[\]]+)\]$', re.sub(r'\s*\n//\s*', ' ', match[2]).strip())
@@ -120,9 +118,9 @@ def inner_faults_of(name, text, sections, defects):
 # --- The prose of a file: its comments, with the line each piece begins in ------------------------
 
 _C_LIKE = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
-                     r'|`(?:\\.|[^`\\])*`|(?P<comment>//[^\n]*|/\*.*?\*/)', re.DOTALL)
+                     r'|`(?:\\.|[^`\\])*`|(?P<comment>//[^\n]*|/\*.*?\*/)', re.S)
 _HASH = re.compile(r'(?P<comment>(?<!\S)#[^\n]*)')
-_MARK = re.compile(r'^[ \t]*(?:///?|#+|\*(?!/)|/\*+|""")?[ \t]?', re.MULTILINE)
+_MARK = re.compile(r'^[ \t]*(?:///?|#+|\*(?!/)|/\*+|""")?[ \t]?', re.M)
 
 
 class Prose:
@@ -242,8 +240,7 @@ def citation_faults_of(name, block, pages):
 def faults_of(name, text, pages, labels):
     """Sentences about what is cited in `text` and leads nowhere, or cannot be looked up.
 
-    pages: {name of the page: sections_of it}. labels: the D and J labels that exist.
-    """
+    pages: {name of the page: sections_of it}. labels: the D and J labels that exist."""
     for block in prose_of(name, text):
         yield from citation_faults_of(name, block, pages)
         rest = CITATION.sub(lambda match: '~' * len(match[0]), block.text)
@@ -285,7 +282,7 @@ def lost_files_of(name, text, known):
 
 
 def files_of_patch(text):
-    return set(re.findall(r'^\+\+\+ b/(\S+)', text, re.MULTILINE))
+    return set(re.findall(r'^\+\+\+ b/(\S+)', text, re.M))
 
 
 _FUNCTION = re.compile(r'`(?:\w+::)*(\w+)\(\)`')

@@ -4,12 +4,12 @@ one", as they stand there, in a copy of the tree.
 Where the page says that its author edits, this writes an option that logs one more line. Before
 that the checker must name what is left to write and nothing else. A second patch then asks for its
 option in the same file: beside the first one's lines it is refused in a sentence, elsewhere taken.
-Usage: python3 tests/tree/own_patch.py
-"""
+Usage: python3 tests/tree/own_patch.py"""
 
 import argparse
 import glob
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -59,8 +59,7 @@ class Tree:
         return os.path.join(self.top, name)
 
     def read(self, name):
-        with open(self.path(name), encoding='utf-8') as file:
-            return file.read()
+        return pathlib.Path(self.path(name)).read_text('utf-8')
 
     def replace(self, name, *changes, plain=False):
         """Each must be there."""
@@ -69,14 +68,12 @@ class Tree:
             text, count = re.subn(re.escape(old) if plain else old, lambda _, new=new: new, text)
             if not count:
                 raise AssertionError('%s: there is no "%s"' % (name, old))
-        with open(self.path(name), 'w', encoding='utf-8') as file:
-            file.write(text)
+        pathlib.Path(self.path(name)).write_text(text, 'utf-8')
 
     def __call__(self, command):
         """(exit code, output) of a line of the page."""
         run = subprocess.run(['bash', '-euc', command], cwd=self.top, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                             check=False)
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return run.returncode, run.stdout
 
     def series(self):
@@ -85,9 +82,8 @@ class Tree:
 
 
 def lines_of_page(tree):
-    section = re.search(r'^## Add one$(.*?)^## ', tree.read(PAGE), re.MULTILINE | re.DOTALL)[1]
-    return [re.sub(r' {2,}.*', '', line) for line in re.findall(r'^    (\S.*)$', section,
-                                                                re.MULTILINE)]
+    section = re.search(r'^## Add one$(.*?)^## ', tree.read(PAGE), re.M | re.S)[1]
+    return [re.sub(r' {2,}.*', '', line) for line in re.findall(r'^    (\S.*)$', section, re.M)]
 
 
 def edit(tree, slug):
@@ -148,7 +144,7 @@ def try_second(tree, check):
     code, said = tree('./lab patch refresh ' + OTHER)
     check('beside the lines of the first it is refused, with the place', code == 1 and re.search(
         r'^%s\.patch and %s\.patch edit lines within three of each other, in src/journal/journal'
-        r'\.cpp near line \d+' % (SLUG, OTHER), said, re.MULTILINE), said)
+        r'\.cpp near line \d+' % (SLUG, OTHER), said, re.M), said)
     check('and nothing is written', tree.series() == before)
     tree.replace(source, ('    if (say_less.get()) return;\n', ''), (OPEN, OPEN.replace(
         'return', 'return;\n    if (say_less.get()) base::log::info("opening a journal file")')),

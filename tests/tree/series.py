@@ -6,8 +6,7 @@ the shell tests that concern the journal, and, for another patch each day, the l
 (./lab pr) that reproduces the behaviour, as it stands there. --each also builds the series up to
 each patch and each patch alone, and runs the unit tests of the rooms that it touches; that takes
 long.
-Usage: python3 tests/tree/series.py [--each] [SLUG...]       only these patches
-"""
+Usage: python3 tests/tree/series.py [--each] [SLUG...]       only these patches"""
 
 import datetime
 import os
@@ -26,7 +25,7 @@ from totals import Totals  # noqa: E402
 
 def run_check(name, command, totals):
     run = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         text=True, check=False)
+                         text=True)
     if run.returncode != 0:
         print(run.stdout)
     totals.add(name, run.returncode == 0, run.returncode != 0)
@@ -35,11 +34,11 @@ def run_check(name, command, totals):
 def rooms_of(slug):
     """Names of the rooms whose sources the patch changes."""
     with open(os.path.join(TOP, 'patches', slug + '.patch'), encoding='utf-8') as file:
-        paths = re.findall(r'^\+\+\+ b/src/(\S+)', file.read(), re.MULTILINE)
+        paths = re.findall(r'^\+\+\+ b/src/(\S+)', file.read(), re.M)
     return sorted({unit.room_of(os.path.join(TOP, 'src', path)) for path in paths})
 
 
-CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', re.MULTILINE)
+CLOSING_LINE = re.compile(r'^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$', re.M)
 
 
 def run_line_of_a_ticket(slugs, totals):
@@ -47,9 +46,9 @@ def run_line_of_a_ticket(slugs, totals):
     slug = slugs[datetime.date.today().toordinal() % len(slugs)]
     lab = os.path.join(TOP, 'lab')
     ticket = subprocess.run([lab, 'pr', slug], stdout=subprocess.PIPE, text=True, check=True).stdout
-    line = re.search(r'^    (\./lab test js .*)$', ticket, re.MULTILINE)[1]
+    line = re.search(r'^    (\./lab test js .*)$', ticket, re.M)[1]
     run = subprocess.run(['bash', '-c', line], cwd=TOP, stdin=subprocess.DEVNULL, text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     closing = CLOSING_LINE.findall(run.stdout)
     passed, failed, skipped = (int(number or 0) for number in closing[-1]) if closing else (0, 1, 0)
     good = run.returncode == 0 and passed and not failed and not skipped
@@ -60,8 +59,7 @@ def run_line_of_a_ticket(slugs, totals):
 
 def run_shell_tests(totals):
     run = subprocess.run([sys.executable, 'jstests/run.py', '--selection', 'all', 'patches/',
-                          'journal/', 'options/'], cwd=TOP, stdout=subprocess.PIPE, text=True,
-                         check=False)
+                          'journal/', 'options/'], cwd=TOP, stdout=subprocess.PIPE, text=True)
     closing = CLOSING_LINE.search(run.stdout)
     print(''.join(line + '\n' for line in run.stdout.splitlines() if not line.startswith('ok')))
     totals.add('jstests of the full series',

@@ -1,8 +1,8 @@
 """Tests of the build itself: borders between rooms, staging of patches, reproducible programs.
 
-Each check has a sample that passes and one that fails, in a small tree of its own.
-"""
+Each check has a sample that passes and one that fails, in a small tree of its own."""
 
+import difflib
 import json
 import os
 import pathlib
@@ -18,21 +18,9 @@ import staging
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LINES = ''.join('line %d\n' % number for number in range(1, 31))
 
-PATCH = '''From: An Author
-Subject: change a line
-
---- a/src/base/text.h
-+++ b/src/base/text.h
-@@ -9,7 +9,7 @@
- line 9
- line 10
- line 11
--line 12
-+line twelve
- line 13
- line 14
- line 15
-'''
+PATCH = 'From: An Author\nSubject: change a line\n\n' + ''.join(difflib.unified_diff(
+    LINES.splitlines(True), LINES.replace('line 12', 'line twelve').splitlines(True),
+    'a/src/base/text.h', 'b/src/base/text.h'))
 
 
 class SmallTree(unittest.TestCase):
@@ -225,9 +213,8 @@ PRECOMPILED = {'precompiled.h': '#pragma once\n#include <string>\n',
 class Products(unittest.TestCase):
     def test_they_have_nothing_that_only_tests_use(self):
         subprocess.run(['scons', '-s', 'patches=none', 'checks=1', 'commands'], cwd=TOP, check=True)
-        with open(os.path.join(TOP, 'build', 'none-checked', 'commands.json'),
-                  encoding='utf-8') as file:
-            made = json.load(file)['made']
+        made = json.loads(pathlib.Path(os.path.join(TOP, 'build', 'none-checked',
+                                                    'commands.json')).read_text('utf-8'))['made']
         found = {name: [each for each in objects if '/testing/' in each]
                  for name, objects in made.items() if name.startswith('lib/')}
         self.assertTrue(found['lib/libsched_testing.a'])

@@ -6,7 +6,7 @@ import re
 import unittest
 
 import citations
-from test_style import TOP, tracked_files
+from test_style import TOP, read, tracked_files
 
 from added_files import added_files
 
@@ -17,15 +17,12 @@ NOT_PROSE_SUFFIXES = ('.xz', '.json', '.png', '.svg', '.jsonl', '.bin', '.gz')
 CITES_NOT_REALLY = {
     'tests/tree/citations.py': 'explains the forms, wrong ones too',
     'tests/tree/test_citations.py': 'its samples are wrong on purpose',
+    'tests/tree/citations.txt': 'these, too',
+    'tests/tree/vocabulary.txt': 'its samples name what is gone',
 }
 
 # Files in which paths are those of the original server.
 SPEAKS_OF_ANOTHER_TREE = ('port/', 'patches/upstream/', 'tests/port/', 'perf/pr.py')
-
-
-def read(*path):
-    with open(os.path.join(TOP, *path), encoding='utf-8') as file:
-        return file.read()
 
 
 def texts():
@@ -79,7 +76,7 @@ def gtests_of(text):
     return {'%s.%s' % (suite, name): set(citations.LABEL.findall(' '.join(
         line for line in comment.split('\n') if line.startswith('// Holds '))))
             for comment, suite, name in re.findall(
-                r'((?:^//[^\n]*\n)*)^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)', text, re.MULTILINE)}
+                r'((?:^//[^\n]*\n)*)^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)', text, re.M)}
 
 
 def gtests():
@@ -96,8 +93,7 @@ def gtests():
 def faults_of_rules(rules, tests):
     """Sentences about safety rules that nothing holds, or that a test does not know it holds.
 
-    rules: {label: tests}. tests: {test: labels}.
-    """
+    rules: {label: tests}. tests: {test: labels}."""
     for label, named in sorted(rules.items(), key=lambda r: int(r[0][1:])):
         if label not in FIRST_RULES and 'J%d' % (int(label[1:]) - 1) not in rules:
             yield '%s: the rule before it is missing' % label
@@ -114,6 +110,16 @@ def faults_of_rules(rules, tests):
                 yield '%s: the rule %s does not name it' % (test, label)
 
 
+def check_samples(case, kind, faults_of, most=1):
+    """Those of citations.txt: of a wrong one there are faults, one of them with that part."""
+    section = re.search(r'^== %s\n((?:.+\n)+)' % kind, read('tests/tree/citations.txt'), re.M)[1]
+    for line in section.splitlines():
+        text, _, part = line.replace('\\n', '\n').partition(' => ')
+        found = list(faults_of(text))
+        case.assertTrue(1 <= len(found) <= most if part else not found, (text, found))
+        case.assertIn(part, '\n'.join(found), text)
+
+
 class Citations(unittest.TestCase):
     PAGES = {'journal': {'1': set(), '1.6': {1, 2, 3}, '2': set(), '9': set()},
              'mmapv1-format': {'5.8': {10, 12}, '6': set(), '7': set()},
@@ -123,29 +129,8 @@ class Citations(unittest.TestCase):
         text = '/* %s */' % comment if name == 'a.cpp' else comment
         return list(citations.faults_of(name, text, self.PAGES, {'D4', 'J2'}))
 
-    def test_samples_that_pass(self):
-        for comment in (
-                'Journal spec 1.6.', '(journal spec 1.6, 2)', 'journal spec 2, 1.6 rules 1 to 2, 3',
-                'mmapv1 spec 7, 5.8 rule 10: a ring', 'mmapv1 spec 5.8 rules 10 and 12; journal '
-                'spec 2', 'wire spec 1b, 0 rule 7', 'semantics 6 rule 6', 'as in D4 and J2',
-                'the semantics of one', 'a spec document', 'version 2.6, 5.8 ms, 3 rules'):
-            self.assertEqual(self.faults(comment), [], comment)
-
-    def test_samples_that_fail(self):
-        for comment, part in (
-                ('journal spec 1.7', 'no section 1.7'), ('wire spec 12', 'no section 12'),
-                ('journal spec 1.6 rules 1 to 4', 'no rule 4'),
-                ('journal spec 2 rule 1', 'no rule 1'),
-                ('mmapv1 spec 5.8 rule 10, 6, 8', 'no rule 6'), ('semantics 6.6', 'no section 6.6'),
-                ('spec 1.6', "'spec 1.6'"), ('wire spec section 5', "'spec section 5'"),
-                ('semantics section 6', "'semantics section 6'"), ('(5.8 rule 10)', "'rule 10'"),
-                ('see section 3', "'section 3'"), ('as (5.8) says', "'(5.8)'"), ('§ 4', "'§'"),
-                ('journal spec 1.6/1.7', "'~/1.7'"), ('journal spec 1.6; 1.7', "'~; 1.7'"),
-                ('mmapv1-format 5.8', "'mmapv1-format 5.8'"), ('(5.8 and 5.9)', "'(5.8 and 5'"),
-                ('journal.md: 1.6', "'journal.md: 1.6'"), ('spec: 1.6', "'spec: 1.6'"),
-                ('cf. 1.6', "'cf. 1.6'"), ('the wire page, 1', "'wire page, 1'"),
-                ('appendix A', "'appendix A'"), ('against D5', 'no D5'), ('holds J12', 'no J12')):
-            self.assertIn(part, '\n'.join(self.faults(comment)), comment)
+    def test_samples(self):
+        check_samples(self, 'citation', self.faults, most=9)
 
     def test_citations_run_over_lines_and_are_sought_in_comments_only(self):
         self.assertEqual(self.faults('int a;  // (journal\n        // spec 1.6)\n', 'b.cpp'), [])
@@ -215,12 +200,8 @@ class Citations(unittest.TestCase):
 
     def test_references_inside_a_page(self):
         page = {'1.2': {1}, '2': set()}
-        for text, fault in (('(1.2) and 1.2 rule 1, section 2; mmapv1 spec 5.8', ''),
-                            ('(1.3)', 'no section 1.3'), ('1.2 rule 3', 'no rule 3'),
-                            ('section 7', 'no section 7'), ('as (D3)', 'no D3')):
-            found = list(citations.inner_faults_of('a.md', text, page, {'D1'}))
-            self.assertEqual(len(found), 1 if fault else 0, text)
-            self.assertIn(fault, ''.join(found))
+        check_samples(self, 'reference', lambda text: citations.inner_faults_of(
+            'a.md', text, page, {'D1'}))
 
     def test_every_reference_inside_a_page(self):
         defects = citations.defects_of(read('docs', 'spec', 'journal.md'))
@@ -238,14 +219,8 @@ class Citations(unittest.TestCase):
 class Files(unittest.TestCase):
     def test_samples(self):
         files = citations.with_folders({'src/os/file.h', 'docs/a.md'})
-        for comment, fault in (
-                ('src/os/file.h, os/file.h, docs/ and docs/a.md.', ''), ('tests/SLUG.js', ''),
-                ('std::a/os/b.h, <os/b.h>', ''), ('perf/*.txt and src/{a,b}', ''),
-                ('os/gone.h', 'no os/gone.h'), ('docs/b.md', 'no docs/b.md'),
-                ('src/gone/', 'no src/gone/')):
-            found = list(citations.lost_files_of('a.cpp', '// ' + comment, files))
-            self.assertEqual(len(found), 1 if fault else 0, comment)
-            self.assertIn(fault, ''.join(found))
+        check_samples(self, 'file', lambda comment: citations.lost_files_of(
+            'a.cpp', '// ' + comment, files))
         self.assertEqual(list(citations.lost_files_of('src/os/file.h', '// os/files.h - x', files)),
                          ['src/os/file.h:1: there is no os/files.h',
                           'src/os/file.h:1: calls itself os/files.h'])
@@ -274,14 +249,8 @@ class Files(unittest.TestCase):
 class Functions(unittest.TestCase):
     def test_samples(self):
         files = {'src/a.cpp': 'int f() {}\nvoid A::g(int x) {}\n', 'src/b.cpp': 'h();'}
-        for text, fault in (
-                ('| 1 | `src/a.cpp` | `f()`, `A::g()` |', ''), ('f() is free', ''),
-                ('1. `src/a.cpp` has `f()`\n2. `src/b.cpp`: `h()`', ''),
-                ('1. `src/a.cpp`\n2. `src/b.cpp`: `f()`', 'no f()'), ('`f()`', 'no f()'),
-                ('| `src/a.cpp` | `ff()` |', 'no ff()'), ('`src/c.cpp`: `f()`', 'no f()')):
-            found = list(citations.lost_functions_of('a.md', text, files.get))
-            self.assertEqual(len(found), 1 if fault else 0, text)
-            self.assertIn(fault, ''.join(found))
+        check_samples(self, 'function', lambda text: citations.lost_functions_of(
+            'a.md', text, files.get))
 
     def test_every_function_of_the_tour(self):
         def read_file(path):
@@ -302,7 +271,7 @@ def anchor_of(heading):
 
 def broken_links(name, text, read_page):
     """Sentences about links of a page `name` that lead nowhere. read_page(path): text or None."""
-    text = re.sub(r'```.*?```|^ {4}.*$|`[^`\n]*`', '', text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r'```.*?```|^ {4}.*$|`[^`\n]*`', '', text, flags=re.S | re.M)
     for target in LINK.findall(text):
         if re.match(r'[a-z]+:', target):
             continue
@@ -319,13 +288,7 @@ def broken_links(name, text, read_page):
 class Links(unittest.TestCase):
     def test_samples(self):
         files = {'docs/a.md': '# A page\n## 1.2 What: it is', 'README.md': ''}
-        for text, fault in (
-                ('[a](a.md) [b](../README.md) [c](a.md#12-what-it-is)', ''), ('`[x](no.md)`', ''),
-                ('[w](https://example.org/)', ''), ('[a](b.md)', 'no file b.md'),
-                ('[a](a.md#what)', 'no heading a.md#what')):
-            found = list(broken_links('docs/a.md', text, files.get))
-            self.assertEqual(len(found), 1 if fault else 0, text)
-            self.assertIn(fault, ''.join(found))
+        check_samples(self, 'link', lambda text: broken_links('docs/a.md', text, files.get))
 
     def test_every_link(self):
         def read_page(path):

@@ -1,19 +1,15 @@
 """Figures of the tree that may only shrink: ways of the past that grow back when not counted.
 
-Usage: python3 tests/tree/test_figures.py --figures     prints them
-"""
+Usage: python3 tests/tree/test_figures.py --figures     prints them"""
 
 import os
 import re
-import subprocess
 import sys
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-
 from test_pages import INDIRECT, INDIRECT_MOST_PERCENT
+from test_style import read, tracked_files
 
-TOP = os.path.dirname(os.path.dirname(HERE))
 # Lines of the product with such a word: at most so many. Lower a number whenever it can be.
 LINES_MOST = {
     r'\bover_msg|\bby_msg\b|\blegacy_\w+\(': 0,  # dialect::Dialect
@@ -34,34 +30,14 @@ REQUEST_LINES_MOST = {
 # Folders whose product lines have at least so many assertions in 1,000 lines.
 ASSERTIONS_LEAST = 8
 ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 'src/replica',
-             'src/storage/mmapv1/btree', 'src/storage/mmapv1/salvage',
-             'src/storage/mmapv1/space', 'src/query/accumulator', 'src/query/expression',
-             'src/query/stage', 'src/query/value', 'src/command/access', 'src/command/commands',
-             'src/command/context', 'src/command/cursor', 'src/command/observe',
-             'src/command/pipeline', 'src/command/report', 'src/command/request',
-             'src/command/write')
+             'src/storage/mmapv1/btree', 'src/storage/mmapv1/salvage', 'src/storage/mmapv1/space',
+             'src/query/accumulator', 'src/query/expression', 'src/query/stage', 'src/query/value',
+             'src/command/access', 'src/command/commands', 'src/command/context',
+             'src/command/cursor', 'src/command/observe', 'src/command/pipeline',
+             'src/command/report', 'src/command/request', 'src/command/write')
 FOLDER_FILES_MOST = 45
 PRODUCT_FILE_LINES_MOST = 634
-PYTHON_LINES_MOST = 48670  # of tests and tools together; what a shell can ask is in jstests/
-
-
-def tracked(folder='.'):
-    return subprocess.run(['git', 'ls-files', folder], cwd=TOP, check=True, capture_output=True,
-                          text=True).stdout.split('\n')
-
-
-def code_files():
-    return [name for name in tracked('src') if name.endswith(('.h', '.cpp'))]
-
-
-def python_lines():
-    return sum(len(lines_of(name)) - 1 for name in tracked()
-               if name.endswith('.py') and os.path.exists(os.path.join(TOP, name)))
-
-
-def lines_of(name):
-    with open(os.path.join(TOP, name), encoding='utf-8') as file:
-        return file.read().split('\n')
+PYTHON_LINES_MOST = 47835  # of tests and tools together; what a shell can ask is in jstests/
 
 
 def is_product(name):
@@ -111,8 +87,9 @@ def assertions(names, contents):
 
 def figures():
     """{what: count}"""
-    names = code_files()
-    contents = {name: lines_of(name) for name in names}
+    tracked = tracked_files()
+    names = [name for name in tracked if name.startswith('src/') and name.endswith(('.h', '.cpp'))]
+    contents = {name: read(name).split('\n') for name in names}
     found = {pattern: sum(1 for name, lines in contents.items() for line in lines
                           if is_product(name) and re.search(pattern, line))
              for pattern in LINES_MOST}
@@ -129,7 +106,7 @@ def figures():
     found['fewest assertions'] = min(assertions(names, contents).values())
     told = [sentence for lines in contents.values() for sentence in sentences(lines)]
     found['sentences'] = len(told)
-    found['python lines'] = python_lines()
+    found['python lines'] = sum(read(name).count('\n') for name in tracked if name.endswith('.py'))
     found['indirect percent'] = 100 * sum(map(is_indirect, told)) / len(told)
     return found
 

@@ -6,14 +6,14 @@ import re
 import unittest
 
 from test_citations import files_of_patches, gtests_of, rules_of_the_journal
-from test_style import TOP, tracked_files
+from test_style import TOP, read, tracked_files
 
 import mutants
 
 # Where everything that becomes durable is declared.
 SYNCING = ('src/journal/', 'src/storage/mmapv1/', 'src/storage/fsync_lock.cpp', 'src/command/')
 ASIDE = ('src/storage/mmapv1/salvage/',)  # writes somewhere else, from files that no server uses
-CONTRACT = re.compile(r'^#include "(storage/[\w/]*contract\w*\.h)"', re.MULTILINE)
+CONTRACT = re.compile(r'^#include "(storage/[\w/]*contract\w*\.h)"', re.M)
 SYNC = re.compile(r'(?:^|[.>])(?:sync|sync_data|sync_directory|flush|flush_all|truncate_here)\('
                   r'[^;]*;$')
 
@@ -45,24 +45,7 @@ def syncs_in(text):
     return [line for line in lines if SYNC.search(line) and not line.startswith('//')]
 
 
-SAMPLE = """# A comment.
-
-mutant: first
-breaks: J1, one thing
-killer: journal A.B
---- src/a.cpp
-  stays();
-- goes();
-+ comes();
-
-mutant: second
-breaks: another thing
-killer: journal A.C
---- src/a.cpp
-- goes();
-
-kept: src/a.cpp: x.sync();: it does no harm
-"""
+SAMPLE = read('tests/tree/mutants_sample.txt')
 
 
 class Lists(unittest.TestCase):

@@ -1,15 +1,21 @@
-"""Keeps the pages of docs/ short and their sentences direct; docs/spec/ is not counted.
+"""Keeps the pages of docs/ short and their sentences direct; docs/spec/ is not counted. NOTICE
+names every library that is linked, and docs/dependencies.md says why it is used. The version of the
+sources stands in one place; all others read it there.
 
-Usage: python3 tests/tree/test_pages.py --figures       prints a line for each page
-"""
+Usage: python3 tests/tree/test_pages.py --figures       prints a line for each page"""
 
+import ast
 import glob
 import os
 import re
 import sys
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import program_version
+import staging
+import tarball
+from test_style import TOP, read, tracked_files
+
 PAGES_MOST = 16
 WORDS_MOST = 30000
 CELL_MOST = 300
@@ -22,11 +28,8 @@ SHORTEST_SENTENCE = 3
 
 def pages():
     """{name: text} of every page, in the order of their names."""
-    found = {}
-    for path in sorted(glob.glob(os.path.join(TOP, 'docs', '*.md'))):
-        with open(path, encoding='utf-8') as file:
-            found[os.path.basename(path)] = file.read()
-    return found
+    return {os.path.basename(path): read(path)
+            for path in sorted(glob.glob(os.path.join(TOP, 'docs', '*.md')))}
 
 
 def words(text):
@@ -35,7 +38,7 @@ def words(text):
 
 def prose_and_rows(text):
     """(blocks of prose, rows of tables): without code, headings and comments."""
-    text = re.sub(r'^```.*?^```$|<!--.*?-->', '', text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r'^```.*?^```$|<!--.*?-->', '', text, flags=re.S | re.M)
     blocks, rows, open_block = [], [], False
     for line in text.split('\n'):
         if line.startswith('|'):
@@ -101,9 +104,8 @@ class Pages(unittest.TestCase):
                 '- So a list\n  goes on. It ends.\n1. All is said.\n\n'
                 '| a | as it was before |\n|---|---|\n| x \\| y | The rest is here |\n')
         self.assertEqual(list(sentences(text)),
-                         ['It is short.', 'What is long goes.', '`a` is b.',
-                          'So a list goes on.', 'All is said.', 'as it was before', 'x \\| y',
-                          'The rest is here'])
+                         ['It is short.', 'What is long goes.', '`a` is b.', 'So a list goes on.',
+                          'All is said.', 'as it was before', 'x \\| y', 'The rest is here'])
         self.assertEqual(figures(text)[1:], (16, 8, 4))
         self.assertEqual(words('a b\n  c'), 3)
 
@@ -120,8 +122,80 @@ def main():
           % (len(pages()), total[0], total[1], 100 * total[3] / total[2]))
 
 
-if __name__ == '__main__':
-    if sys.argv[1:] == ['--figures']:
-        main()
-    else:
-        unittest.main()
+# What the linker calls it -> its name on both pages; None: part of the system's C library.
+NAMES = {'boost_program_options': 'Boost', 'bson-1.0': 'libbson', 'crypto': 'OpenSSL',
+         'ssl': 'OpenSSL', 'fmt': 'fmt', 'idn': 'Libidn', 'pcre2-8': 'PCRE2', 'snappy': 'snappy',
+         'yaml-cpp': 'yaml-cpp', 'mongoc-1.0': 'libmongoc', 'mongoclient': 'libmongoclient',
+         'boost_thread': 'Boost', 'boost_system': 'Boost', 'pq': 'libpq',
+         'mariadb': 'MariaDB Connector/C', 'rocksdb': 'RocksDB', 'wiredtiger': 'WiredTiger',
+         's2': 'S2', 'icui18n': 'ICU', 'icuuc': 'ICU',
+         'bidgcc000': 'Intel Decimal Floating-Point Math Library',
+         '../text-libs/lib/libsnowball2010.a': 'Snowball', 'm': None}
+
+
+def linked():
+    """{library: the SConscripts that link it}."""
+    found = {}
+    for name in tracked_files():
+        if name.endswith('SConscript'):
+            for list_ in re.findall(r'\blibs=(\[[^\]]*\])', read(name)):
+                for library in ast.literal_eval(list_):
+                    found.setdefault(library, []).append(name)
+    return found
+
+
+class Notice(unittest.TestCase):
+    def test_names_what_is_linked(self):
+        libraries = linked()
+        self.assertGreater(len(libraries), 8)
+        notice, reasons = read('NOTICE'), read('docs/dependencies.md')
+        for library, scripts in libraries.items():
+            self.assertIn(library, NAMES, '%s: give it a name here, and a licence in NOTICE'
+                          % scripts)
+            name = NAMES[library]
+            if name:
+                self.assertRegex(notice, r'(?m)^  %s(?: |$)' % re.escape(name))
+                self.assertIn(name, reasons)
+
+    def test_names_nothing_that_is_not_used(self):
+        for name in re.findall(r'^  (\S(?:\S| (?! |\())*)', read('NOTICE'), re.M):
+            if not name.startswith(('libstdc++', 'glibc')):
+                self.assertIn(re.sub(r' [\d.]+$', '', name), read('docs/dependencies.md'))
+
+
+# It is history there, which ./lab release --check compares.
+HAS_IT_TOO = ('CHANGELOG.md',)
+# Versions of others, recordings, results.
+DATA = ('setup/', 'perf/results/', 'tests/fixtures/', 'tests/fuzz/kept/', 'tests/clients/')
+DATA_SUFFIXES = ('.json', '.jsonl', '.mod', '.sum', '.xz', '.bin')
+
+
+def spells(number, text):
+    return re.search(r'(?<![\d.])%s(?!\d|\.\d)' % re.escape(number), text) is not None
+
+
+class Version(unittest.TestCase):
+    def test_stands_in_one_place(self):
+        number = program_version.read(TOP)
+        found = [name for name in tracked_files() if not name.startswith(DATA)
+                 and not name.endswith(DATA_SUFFIXES)
+                 and spells(number, read(name, errors='replace'))]
+        self.assertEqual(sorted(found), sorted([program_version.FILE, *HAS_IT_TOO]))
+
+    def test_what_spells_it_and_what_does_not(self):
+        for text in ('7.0.7', 'v7.0.7', '"7.0.7";', 'mongod-dur_7.0.7+all_amd64.deb', 'is 7.0.7.'):
+            self.assertTrue(spells('7.0.7', text), text)
+        for text in ('17.0.7', '7.0.7.1', '127.0.0.7', '7.0.71', '7x0.7', '7.0'):
+            self.assertFalse(spells('7.0.7', text), text)
+
+    def test_packages_read_it(self):
+        self.assertEqual(tarball.version(staging.select(TOP, 'none')),
+                         program_version.read(TOP) + '+none')
+
+    def test_the_changelog_ends_its_history_with_it(self):
+        newest = re.search(r'^## \[(.+?)\] - ', read('CHANGELOG.md'), re.M)[1]
+        self.assertEqual(newest, program_version.read(TOP))
+
+
+if __name__ == '__main__' and sys.argv[1:] == ['--figures']:
+    main()

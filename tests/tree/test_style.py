@@ -1,7 +1,6 @@
 """Style that a script can check: format, width, length, and words that do not belong here.
 
-Exceptions are named with their reasons; everything else has none.
-"""
+Exceptions are named with their reasons; everything else has none."""
 
 import os
 import re
@@ -17,9 +16,7 @@ CODE = ('.cpp', '.h', '.c', '.js', '.py', '.sh', 'SConscript', 'SConstruct', 'la
 
 # A left-over note to oneself, or a path of some machine.
 UNWANTED = re.compile(r'\b(TODO|FIXME|XXX)\b|/(home|work|root|Users)/\w')
-UNWANTED_ALLOWED = {
-    'tests/tree/test_style.py': 'names what it looks for',
-}
+UNWANTED_ALLOWED = {'tests/tree/test_style.py': 'names what it looks for'}
 
 
 def all_files():
@@ -33,12 +30,16 @@ def tracked_files():
     """Files under version control; all files where git is missing or knows of no checkout."""
     command = ['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
     if shutil.which('git'):
-        run = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                             check=False)
+        run = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         if run.returncode == 0:
             names = run.stdout.decode().split('\0')
             return [name for name in names if name and os.path.isfile(os.path.join(TOP, name))]
     return sorted(all_files())
+
+
+def read(*path, errors='strict'):
+    with open(os.path.join(TOP, *path), encoding='utf-8', errors=errors) as file:
+        return file.read()
 
 
 def violations(name, text):
@@ -77,8 +78,7 @@ class Style(unittest.TestCase):
     def test_every_code_file(self):
         found = []
         for name in self.code():
-            with open(os.path.join(TOP, name), encoding='utf-8') as file:
-                found += violations(name, file.read())
+            found += violations(name, read(name))
         self.assertEqual(found, [])
 
     @unittest.skipUnless(shutil.which('clang-format'), 'clang-format is not installed')

@@ -2,8 +2,7 @@
 usual run. Of tests the analyzer of paths is left out: what it goes through there is GoogleTest's
 macros, for four fifths of the time. So is performance. Benchmarks are tests here. A file that
 passed passes again at once while it is the same, with all that it includes and its comments.
-Usage: python3 tests/tree/tidy.py [FILTER...]     parts of a path, e.g. journal/
-"""
+Usage: python3 tests/tree/tidy.py [FILTER...]     parts of a path, e.g. journal/"""
 
 import concurrent.futures
 import glob
@@ -24,7 +23,7 @@ def text_of(entry):
     """What the compiler reads of a file: the headers' too, with comments, as some are for
     clang-tidy. None where it does not compile."""
     run = subprocess.run(['clang++-16', *shlex.split(entry['command'])[1:], '-E', '-C'],
-                         cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+                         cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return run.stdout if run.returncode == 0 else None
 
 
@@ -39,7 +38,7 @@ def run_file(entry, rules):
     if stamp and os.path.exists(stamp):
         return name, 0, ''
     run = subprocess.run(command, cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                         text=True, check=False)
+                         text=True)
     if stamp and run.returncode == 0:
         with open(stamp, 'w', encoding='ascii'):
             pass

@@ -9,8 +9,7 @@ A template's head says for which patches, and with which options of the probe. I
 line "each commit" happen once, those behind it as often as there are commits.
 
 At last the commands of docs/developing.md run, and must print what the page says.
-Usage: tests/windows/run.py [FILTER]      FILTER is a part of a name, e.g. journal, base or docs
-"""
+Usage: tests/windows/run.py [FILTER]      FILTER is a part of a name, e.g. journal, base or docs"""
 
 import os
 import re
@@ -56,7 +55,7 @@ def why_not():
 
 def compile_for_windows(selection, targets):
     command = ['scons', '-Q', 'platform=windows', 'patches=' + selection, *targets]
-    return subprocess.run(command, cwd=TOP, check=False).returncode == 0
+    return subprocess.run(command, cwd=TOP).returncode == 0
 
 
 def bin_of(selection):
@@ -79,7 +78,7 @@ class Template:
         self.name = name
         with open(os.path.join(TEMPLATES, name + '.txt'), encoding='utf-8') as file:
             text = file.read()
-        fields = dict(re.findall(r'^# (patches|options): *(.*)$', text, re.MULTILINE))
+        fields = dict(re.findall(r'^# (patches|options): *(.*)$', text, re.M))
         self.patches, self.options = fields['patches'], fields['options'].split()
         lines = [line for line in text.splitlines() if line and not line.startswith('#')]
         at = lines.index(EACH_COMMIT)
@@ -104,8 +103,7 @@ def observe(program, options):
         log = os.path.join(folder, 'log')
         place = 'Z:%s/db' % folder
         with open(log, 'w', encoding='utf-8') as stderr:
-            ran = wine.run([program, place, str(COMMITS), *options], wine.FILES, stderr,
-                           check=False)
+            ran = wine.run([program, place, str(COMMITS), *options], wine.FILES, stderr)
         calls = wine_files.read(log, place)
     if ran.returncode != 0 or 'read back: %d sections\n' % COMMITS not in ran.stdout:
         return calls, 'the probe ended with %d: %s' % (ran.returncode, ran.stdout)

@@ -19,8 +19,7 @@ release.py        release
 describe.py       the page for man and the completion of all this
 upstream.py       pr, port
 
-Nothing here needs more than Debian 12's Python: it runs before anything is installed.
-"""
+Nothing here needs more than Debian 12's Python: it runs before anything is installed."""
 
 import os
 import signal

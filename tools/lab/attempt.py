@@ -3,6 +3,7 @@ they are at, and Ctrl-C ends them as soon as they can be ended without harm."""
 
 import contextlib
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -14,12 +15,11 @@ LOG = os.path.join(base.BUILD, 'setup.log')
 SILENCE_SECONDS_MAX = 20  # after that it says what it is at
 TAIL_LINES, LINE_MAX = 20, 70
 DPKG_AT_WORK = re.compile(r'^(Selecting previously|Preparing to unpack|Unpacking|Setting up) ',
-                          re.MULTILINE)
+                          re.M)
 
 
 def log():
-    with open(LOG, encoding='utf-8', errors='replace') as file:
-        return file.read()
+    return pathlib.Path(LOG).read_text('utf-8', errors='replace')
 
 
 def need_root(what):
@@ -27,7 +27,7 @@ def need_root(what):
     if os.getuid() == 0:
         return
     try:
-        run = subprocess.run(['sudo', '-v'], check=False)
+        run = subprocess.run(['sudo', '-v'])
     except FileNotFoundError:
         base.give_up('need root to %s: become root or install sudo, then try again' % what)
     if run.returncode != 0:
@@ -102,8 +102,7 @@ def stop(worker, sudo):
         # passes on nothing from its own group: what it has started is signalled instead.
         doomed = list(processes_under(worker.pid))
         if sudo:
-            subprocess.run([*sudo, 'kill', '-TERM', *map(str, doomed)], check=False,
-                           stderr=subprocess.DEVNULL)
+            subprocess.run([*sudo, 'kill', '-TERM', *map(str, doomed)], stderr=subprocess.DEVNULL)
         else:
             for pid in [worker.pid, *doomed]:
                 with contextlib.suppress(ProcessLookupError):

@@ -2,8 +2,7 @@
 
 Most words of a command are for another program: its selection and the options of mongod, a patch
 and the options of a script. So a subcommand takes all its words (Command) and says what to make of
-them: `parser` is what its help shows, and refuses what it does not know (Parser).
-"""
+them: `parser` is what its help shows, and refuses what it does not know (Parser)."""
 
 import argparse
 import os
@@ -16,8 +15,7 @@ WIDTH = 100
 
 # What commands are for, by their names: it stands below lines `==== NAME` of a file.
 with open(os.path.join(os.path.dirname(__file__), 'help.txt'), encoding='utf-8') as _file:
-    HELP = dict(re.findall(r'^==== ([^\n]+)\n(.*?)\n(?===== |\Z)', _file.read(),
-                           re.MULTILINE | re.DOTALL))
+    HELP = dict(re.findall(r'^==== ([^\n]+)\n(.*?)\n(?===== |\Z)', _file.read(), re.M | re.S))
 
 
 def formatter(prog):
@@ -64,8 +62,7 @@ class Command(argparse.ArgumentParser):
     What completion offers beside the options that its help names, each of ():
     words     as the first word
     more      as later ones
-    inner     [(title, first words that have a help of their own, the Parser of that help)]
-    """
+    inner     [(title, first words that have a help of their own, the Parser of that help)]"""
 
     def __init__(self, summary, parser, run, form='', asked_first=False, words=list, more=list,
                  inner=list, **rest):
@@ -93,17 +90,6 @@ class Command(argparse.ArgumentParser):
             + self.summary
 
 
-END_OF_HELP = '''
-./lab COMMAND --help says more about each.
-
-SELECTION says which patches the server is built with: none (the base), all (the series; the
-default), upto:SLUG (the series up to that patch) or SLUG,SLUG (those alone).
-
-Everything that is made goes into build/; delete it to start over (the server's data is in data/).
-On Debian 12 what is missing is installed first, with sudo where needed.
-'''
-
-
 class Lab(argparse.ArgumentParser):
     """./lab itself. `commands` are {name: what Command takes}."""
 
@@ -115,7 +101,8 @@ class Lab(argparse.ArgumentParser):
         self.commands = subparsers.choices
 
     def format_help(self):
-        return '\n'.join(command.line() for command in self.commands.values()) + '\n' + END_OF_HELP
+        return '\n'.join(command.line() for command in self.commands.values()) \
+            + '\n\n' + HELP['end'] + '\n'
 
     def parse(self, words):
         """The command that the words name and its own words; help ends the process."""

@@ -40,8 +40,7 @@ def man():
     out = ['.TH MONGOD\\-DUR\\-LAB 7 "" "mongod\\-dur %s" "mongod\\-dur"\n'
            % program_version.read(base.TOP),
            '.SH NAME\nmongod\\-dur\\-lab \\- build, measure, test and port mongod\\-dur\n'
-           '.SH SYNOPSIS\n\\fB./lab\\fR \\fICOMMAND\\fR [\\fIWORD\\fR ...]\n'
-           '.SH DESCRIPTION\n'
+           '.SH SYNOPSIS\n\\fB./lab\\fR \\fICOMMAND\\fR [\\fIWORD\\fR ...]\n' '.SH DESCRIPTION\n'
            'The program \\fBlab\\fR at the top of a checkout of mongod\\-dur. What it needs it\n'
            'installs; \\fB./lab\\fR \\fICOMMAND\\fR \\fB\\-\\-help\\fR prints what is below.\n',
            as_it_is(lab.format_help()), '.SH COMMANDS\n']
@@ -83,8 +82,7 @@ def bash():
         options = options_of(command.parser([]))
         out.append(case("'%s '" % name, [*command.words(), *options]))
         out.append(case("'%s '*" % name, [*command.more(), *options]))
-    out.append('    esac\n'
-               '    COMPREPLY=($(compgen -W "$words" -- "$cur"))\n}\n'
+    out.append('    esac\n' '    COMPREPLY=($(compgen -W "$words" -- "$cur"))\n}\n'
                'complete -o default -F _lab lab\n')
     return ''.join(out)
 

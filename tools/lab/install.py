@@ -1,7 +1,6 @@
 """What building, testing and measuring need, and how it is installed.
 
-Every step first looks whether it is done, so that a second run costs a fraction of a second.
-"""
+Every step first looks whether it is done, so that a second run costs a fraction of a second."""
 
 import contextlib
 import fcntl
@@ -79,8 +78,7 @@ def is_package_missing(package, command=None):
         return False
     with contextlib.suppress(FileNotFoundError):
         asked = subprocess.run(['dpkg-query', '-W', '-f', '${db:Status-Status}', package],
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                               check=False)
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         return asked.stdout.strip() != 'installed'
     return True
 
@@ -132,7 +130,7 @@ def say_what_is_fetched(packages):
     """With all that these need. apt-get itself says it only once it has begun."""
     asked = subprocess.run([*APT_GET, 'install', '--print-uris', '-qq', '-y',
                             '--no-install-recommends', *packages],
-                           stdout=subprocess.PIPE, text=True, check=False)
+                           stdout=subprocess.PIPE, text=True)
     # 'ADDRESS' FILE BYTES HASH
     sizes = [int(line.split()[2]) for line in asked.stdout.splitlines() if line.startswith("'")]
     if sizes:

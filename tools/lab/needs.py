@@ -95,8 +95,8 @@ def architecture():
     """Debian's word for this machine; nothing elsewhere."""
     if not shutil.which('dpkg'):
         return ''
-    return subprocess.run(['dpkg', '--print-architecture'], stdout=subprocess.PIPE, text=True,
-                          check=False).stdout.strip()
+    return subprocess.run(['dpkg', '--print-architecture'], stdout=subprocess.PIPE,
+                          text=True).stdout.strip()
 
 
 def windows():

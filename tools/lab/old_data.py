@@ -29,7 +29,7 @@ def refuse_other_engines(place):
     """What follows reads files of mmapv1."""
     try:
         with open(os.path.join(place, 'storage.bson'), 'rb') as file:
-            named = re.search(rb'\x02engine\0.{4}(\w+)\0', file.read(), re.DOTALL)
+            named = re.search(rb'\x02engine\0.{4}(\w+)\0', file.read(), re.S)
     except FileNotFoundError:
         return
     engine = named.group(1).decode() if named else 'unknown'
@@ -96,7 +96,7 @@ def served(place):
             # What has expired since is copied, too.
             [mongod, '--dbpath', place, '--port', str(port), '--nounixsocket', '--fork',
              '--setParameter', 'ttlMonitorEnabled=false', '--logpath', log, *layout(place, [])],
-            stdout=subprocess.DEVNULL, check=False)
+            stdout=subprocess.DEVNULL)
         if run.returncode != 0:
             errors = []
             with contextlib.suppress(OSError), open(log, encoding='utf-8',
@@ -106,8 +106,7 @@ def served(place):
         try:
             yield 'mongodb://127.0.0.1:%d' % port
         finally:
-            subprocess.run([mongod, '--dbpath', place, '--shutdown'], stdout=subprocess.DEVNULL,
-                           check=False)
+            subprocess.run([mongod, '--dbpath', place, '--shutdown'], stdout=subprocess.DEVNULL)
 
 
 def copy(words):
@@ -135,7 +134,7 @@ def copy(words):
     if not place:
         base.become(*script, source, target)
     with served(source) as address:
-        code = subprocess.run([*script, address, target], check=False).returncode
+        code = subprocess.run([*script, address, target]).returncode
     raise SystemExit(code)
 
 

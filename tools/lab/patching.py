@@ -8,6 +8,7 @@ patches/ has of it, so that nothing else is lost by beginning again."""
 import datetime
 import email.utils
 import os
+import pathlib
 import re
 import shutil
 import string
@@ -21,8 +22,8 @@ import staging
 
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'new_patch')
 PATCHES = os.path.join(base.TOP, 'patches')
-DATE = re.compile(r'^Date: .*$', re.MULTILINE)
-UPDATE = re.compile(r'^Last-update: .*$', re.MULTILINE)
+DATE = re.compile(r'^Date: .*$', re.M)
+UPDATE = re.compile(r'^Last-update: .*$', re.M)
 SLUG = re.compile(r'(journal|flush)(-[a-z][a-z0-9]*)+')
 
 
@@ -31,14 +32,12 @@ def folder(slug, *path):
 
 
 def read(*path):
-    with open(os.path.join(*path), encoding='utf-8') as file:
-        return file.read()
+    return pathlib.Path(os.path.join(*path)).read_text('utf-8')
 
 
 def write(text, *path):
     os.makedirs(os.path.dirname(os.path.join(*path)), exist_ok=True)
-    with open(os.path.join(*path), 'w', encoding='utf-8') as file:
-        file.write(text)
+    pathlib.Path(os.path.join(*path)).write_text(text, 'utf-8')
 
 
 def names(slug):
@@ -62,7 +61,7 @@ def author():
     """As git knows the user."""
     def setting(name):
         run = subprocess.run(['git', 'config', name], cwd=base.TOP, stdout=subprocess.PIPE,
-                             text=True, check=False)
+                             text=True)
         return run.stdout.strip()
     return '%s <%s>' % (setting('user.name') or 'Your Name',
                         setting('user.email') or 'you@example.org')
@@ -87,8 +86,7 @@ class Quilt:
 
     def __call__(self, *words):
         run = subprocess.run(['quilt', '--quiltrc', 'patches/quiltrc', *words], cwd=self.tree,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                             check=False)
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if run.returncode != 0:
             raise Failed('quilt %s failed:\n%s' % (' '.join(words), run.stdout))
 
@@ -189,10 +187,9 @@ def show(slug):
 
 def difference(slug):
     run = subprocess.run(['diff', '-urN', 'before/src', 'src'], cwd=folder(slug), text=True,
-                         stdout=subprocess.PIPE, check=False, env=dict(os.environ, LC_ALL='C'))
-    text = re.sub(r'^diff .*\n', '', run.stdout, flags=re.MULTILINE)
-    return re.sub(r'^--- before/(\S+).*\n\+\+\+ (\S+).*$', r'--- a/\1\n+++ b/\2', text,
-                  flags=re.MULTILINE)
+                         stdout=subprocess.PIPE, env=dict(os.environ, LC_ALL='C'))
+    text = re.sub(r'^diff .*\n', '', run.stdout, flags=re.M)
+    return re.sub(r'^--- before/(\S+).*\n\+\+\+ (\S+).*$', r'--- a/\1\n+++ b/\2', text, flags=re.M)
 
 
 def refresh(slug):

@@ -58,7 +58,7 @@ def crash_parser(_):
 def docs(words):
     selection = selections.only('docs', words)
     differences = os.path.join(base.TOP, 'site_scons', 'differences_page.py')
-    if subprocess.run([sys.executable, differences], check=False).returncode != 0:
+    if subprocess.run([sys.executable, differences]).returncode != 0:
         base.give_up('docs/differences.md cannot be written')
     needs.compiler()
     selections.build('none', 'mongod')
@@ -84,7 +84,7 @@ def docs(words):
 
 def write(path, command):
     with open(path, 'wb') as file:
-        if subprocess.run(command, cwd=base.TOP, stdout=file, check=False).returncode != 0:
+        if subprocess.run(command, cwd=base.TOP, stdout=file).returncode != 0:
             base.give_up("'%s' failed" % ' '.join(command))
 
 

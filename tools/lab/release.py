@@ -1,13 +1,13 @@
 """./lab release: what a release needs, step by step; docs/developing.md has the rest.
 
 A step says what it looks at, and the command that does it or puts it right. What is cheap is run;
-what takes hours, or much of the machine, is read from the record that it left.
-"""
+what takes hours, or much of the machine, is read from the record that it left."""
 
 import datetime
 import glob
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -23,7 +23,7 @@ import program_version
 import staging
 
 CHANGELOG = 'CHANGELOG.md'
-HEADING = re.compile(r'^## \[(.+?)\] - (.+)$', re.MULTILINE)
+HEADING = re.compile(r'^## \[(.+?)\] - (.+)$', re.M)
 SELECTION_OF_PACKAGES = 'all'
 
 
@@ -35,14 +35,13 @@ class Step:
 
 
 def read(*path):
-    with open(os.path.join(base.TOP, *path), encoding='utf-8') as file:
-        return file.read()
+    return pathlib.Path(os.path.join(base.TOP, *path)).read_text('utf-8')
 
 
 def output_of(*command):
     """(exit code, output) of a command at the top of the tree."""
     run = subprocess.run(command, cwd=base.TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         stdin=subprocess.DEVNULL, text=True, errors='replace', check=False)
+                         stdin=subprocess.DEVNULL, text=True, errors='replace')
     return run.returncode, run.stdout
 
 
@@ -127,8 +126,7 @@ def measurements():
             found.append('%s has no result, and does not say why' % slug)
     for path in sorted(glob.glob(os.path.join(base.TOP, 'perf', 'results', '*', '*', '*.json'))):
         name = os.path.relpath(path, base.TOP)
-        with open(path, encoding='utf-8') as file:
-            result = json.load(file)
+        result = json.loads(pathlib.Path(path).read_text('utf-8'))
         if 'slug' in result and name not in quoted:
             found.append('%s is quoted by no patch: remove it' % name)
         elif not result.get('floors'):
@@ -141,10 +139,6 @@ def measurements():
                 '%s is not of a quiet machine, which %s' % (name, 'is said beside it' if says_so
                                                             else slug + '.patch does not say'))
     return found, notes
-
-
-def commit_seconds():
-    return int(output_of('git', 'log', '-1', '--format=%ct')[1])
 
 
 def made_at(path):
@@ -161,7 +155,7 @@ PACKAGES = ('mongod-dur', 'mongod-dur-engine-rocksdb', 'mongod-dur-engine-wiredt
 
 def package():
     number = program_version.read(base.TOP) + '+' + SELECTION_OF_PACKAGES
-    found, seconds = [], commit_seconds()
+    found, seconds = [], int(output_of('git', 'log', '-1', '--format=%ct')[1])
     for form in (*('%s_%s_%s.deb' % (name, number, needs.architecture()) for name in PACKAGES),
                  'mongod-dur-%s.tar.xz' % number):
         path = os.path.join(base.BUILD, 'package', form)
@@ -246,10 +240,7 @@ def check(steps):
 
 def release_parser(_):
     parser = Parser('./lab release', usage=HELP['release'],
-                    epilog='''\
-The steps are %s. What is cheap is run; what takes hours is read
-from its record, such as tests/last_full_run. docs/developing.md has the way to a release.'''
-                    % ', '.join(step.name for step in STEPS))
+                    epilog=HELP['release, epilog'] % ', '.join(step.name for step in STEPS))
     parser.add_argument('--check', action='store_true', help='go through the steps')
     parser.add_argument('--list', action='store_true', help='only print them')
     parser.add_argument('steps', metavar='STEP', nargs='*', help='only these')

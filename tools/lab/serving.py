@@ -8,7 +8,7 @@ import re
 from lab import base, needs, selections
 from lab.command_line import HELP, Parser
 
-NAMES_A_PLACE = re.compile(r'^[^#\n]*dbpath', re.IGNORECASE | re.MULTILINE)
+NAMES_A_PLACE = re.compile(r'^[^#\n]*dbpath', re.IGNORECASE | re.M)
 NOT_IN_FRONT = {'--fork', '--shutdown'}  # what follows is no server that Ctrl-C stops
 ONLY_TELLS = {'--help', '-h', '--version'}
 SHELL_SETTINGS = '{"enableTelemetry":false,"disableGreetingMessage":true}\n'

@@ -25,22 +25,18 @@ def part_names():
     return [*parts.read_parts()]
 
 
-def pytest_words(chosen, arguments):
-    """What runs these parts by tests/conftest.py: one shows its lines at once, several run at the
-    same time."""
-    return ['-m', 'pytest', '-c', os.path.join(base.TOP, 'tests', 'pytest.ini'), '-qq', '--tb=no',
-            '--no-summary', '--junitxml=' + RESULTS, '--part-arguments=' + shlex.join(arguments),
-            *(['-s'] if len(chosen) == 1 else
-              ['-n', str(AT_ONCE), '--maxschedchunk=1', '--max-worker-restart=0']),
-            *('%s::%s' % (parts.LIST, part.name) for part in chosen)]
-
-
 def test(words):
     chosen, arguments = choose(words)
     needs.parts([part.name for part in chosen])
     if {'-h', '--help'} & set(arguments):
         base.become(*chosen[0].command, *arguments)
-    base.become(base.DRIVER_PYTHON, *pytest_words(chosen, arguments))
+    base.become(base.DRIVER_PYTHON,
+                *['-m', 'pytest', '-c', os.path.join(base.TOP, 'tests', 'pytest.ini'), '-qq',
+                  '--tb=no', '--no-summary', '--junitxml=' + RESULTS,
+                  '--part-arguments=' + shlex.join(arguments),
+                  *(['-s'] if len(chosen) == 1
+                    else ['-n', str(AT_ONCE), '--maxschedchunk=1', '--max-worker-restart=0']),
+                  *('%s::%s' % (parts.LIST, part.name) for part in chosen)])
 
 
 def setup(words):

@@ -1,8 +1,7 @@
 """Reads the log of block_log.c, and says what a disk may have after its power was cut.
 
 A disk keeps what was written before the last flush that it completed. Of what came after, each
-sector may be there or not, whatever came before or after it.
-"""
+sector may be there or not, whatever came before or after it."""
 
 import mmap
 import os
@@ -55,8 +54,7 @@ class State:
     flush   number in Log.flushes: all until there is on the disk
     extra   [(entry, bytes)]: these beyond it, the last one perhaps not whole
     until   how far the log had come when the last of these was written: nothing later is there
-    sure    what was acknowledged when the log was shorter than this, must be there
-    """
+    sure    what was acknowledged when the log was shorter than this, must be there"""
 
     def __init__(self, log, flush, kind, extra):
         self.flush, self.kind, self.extra = flush, kind, extra

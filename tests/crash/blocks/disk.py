@@ -1,7 +1,6 @@
 """A disk that logs its writes and flushes (block_log.c), as a loop device with a file system on it.
 
-Needs root, /dev/fuse and loop devices; why_not() says what is missing.
-"""
+Needs root, /dev/fuse and loop devices; why_not() says what is missing."""
 
 import ctypes
 import os

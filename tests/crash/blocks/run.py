@@ -10,8 +10,7 @@ that was acknowledged with j: true before is there, of the later steps of each c
 
 Needs root, FUSE and loop devices; XFS needs xfsprogs. What it cannot see: what lies below a block
 device (a disk that lies about flushes), and states within a call that never reach the device.
-The same seed chooses the same work and states, not the same schedule. A failure keeps the log.
-"""
+The same seed chooses the same work and states, not the same schedule. A failure keeps the log."""
 
 import argparse
 import copy
