@@ -64,7 +64,7 @@ bool may_be_over(const base::Error& error) {
     base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
 }
 
-// A whole one, of what a server may be told.
+// A whole one, of a change that another server may tell of.
 EntryFields read(bson::Doc entry) {
     const EntryFields told(entry);
     constexpr std::string_view kKinds = "niudc";
