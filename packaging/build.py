@@ -2,7 +2,8 @@
 
 Usage: build.py SELECTION          (./lab package SELECTION installs what this needs)
 Writes to build/package/: mongod-dur_VERSION_ARCH.deb, mongod-dur-engine-NAME_VERSION_ARCH.deb of
-each storage engine beside mmapv1, their debugging symbols apart, the tarball.
+each storage engine beside mmapv1, mongod-dur-geo, -script and -text, their debugging symbols apart,
+the tarball.
 Ends with what lintian says of them; a complaint is an error."""
 
 import email.utils
@@ -37,6 +38,9 @@ def build(selection):
     tree = os.path.join(OUT, 'work', 'mongod-dur-' + version)
     os.makedirs(tree)
     tarball.unpack(selection, tree)
+    # The stemmers, which no package of Debian has: setup/text/ fetched and compiled them.
+    shutil.copytree(os.path.join(TOP, 'build', 'text-libs'),
+                    os.path.join(tree, 'build', 'text-libs'))
     debian = os.path.join(tree, 'debian')
     shutil.copytree(os.path.join(TOP, 'packaging', 'debian'), debian)
     with open(os.path.join(debian, 'changelog'), 'w', encoding='utf-8') as file:

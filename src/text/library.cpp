@@ -6,9 +6,9 @@
 namespace text {
 
 const Library& library() {
-    static const auto& loaded = *static_cast<const Library*>(
-        base::load_part({"text indexes", "text.so", kLibrarySymbol, "docs/dependencies.md"},
-                        base::kIllegalOperation));
+    static const auto& loaded = *static_cast<const Library*>(base::load_part(
+        {"text indexes", "text.so", kLibrarySymbol, "it is in the package mongod-dur-text"},
+        base::kIllegalOperation));
     return loaded;
 }
 

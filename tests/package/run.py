@@ -2,9 +2,9 @@
 
 Makes the Debian with debootstrap, installs and enables the package by the commands of
 docs/operating.md, starts the server as its service would, writes with j: true, kills it, adds the
-packages of storage engines by those of docs/engines.md and starts the server with each, rotates its
-log, upgrades, removes and purges the package. Builds the tarball twice and compares. Needs root;
-elsewhere one sentence says why it is skipped.
+packages of storage engines by those of docs/engines.md and starts the server with each, tries those
+of geo, text and scripts, rotates its log, upgrades, removes and purges the package. Builds the
+tarball twice and compares. Needs root; elsewhere one sentence says why it is skipped.
 Usage: build/venv/bin/python tests/package/run.py [SELECTION]         (all)"""
 
 import contextlib
@@ -37,6 +37,12 @@ PAGE, ENGINES_PAGE = 'docs/operating.md', 'docs/engines.md'
 # What --storageEngine calls it: its package, and the library that this needs.
 ENGINES = {'rocksdb': ('mongod-dur-engine-rocksdb', 'librocksdb7.8'),
            'wiredTiger': ('mongod-dur-engine-wiredtiger', 'libwiredtiger0')}
+# Of the other shared objects: a command that needs it, and the code without it.
+PARTS = {
+    'geo': ({'count': 'c', 'query': {'at': {'$geoIntersects': {'$geometry': {
+        'type': 'Point', 'coordinates': [0, 0]}}}}}, 115),
+    'script': ({'count': 'c', 'query': {'$where': 'this._id == 1'}}, 115),
+    'text': ({'createIndexes': 'd', 'indexes': [{'key': {'a': 'text'}, 'name': 'a'}]}, 20)}
 UNIT = 'usr/lib/systemd/system/mongod-dur.service'
 START_SECONDS_MAX = 60  # only ends a start that hangs
 
@@ -139,7 +145,7 @@ def try_licences(built, folder, check):
     what it is under."""
     text = listed(built['mongod-dur']) + field(built['mongod-dur'], 'Depends')
     check('the server has no engine beside mmapv1 and needs no library of one',
-          not re.search('engine|rocksdb|wiredtiger', text, re.IGNORECASE), text)
+          not re.search(r'engine|rocksdb|wiredtiger|libs2|[.]so\n', text, re.IGNORECASE), text)
     for name, (package, library) in ENGINES.items():
         tree = os.path.join(folder, package)
         subprocess.run(['dpkg-deb', '--extract', built[package], tree], check=True)
@@ -165,6 +171,7 @@ def try_engines(machine, built, check):
         return
     try:
         try_mounted_engines(machine, built, check)
+        try_parts(machine, built, check)
     finally:
         if machine.server.poll() is None:
             machine.signal(signal.SIGKILL)
@@ -208,6 +215,35 @@ def try_mounted_engines(machine, built, check):
         check('%s is removed' % package, code == 0, said)
         check('%s is refused by name afterwards' % name, *refused())
     pathlib.Path(path).write_text(usual, 'utf-8')
+
+
+def try_parts(machine, built, check):
+    """The server without the other shared objects, then with each by itself."""
+    def outcomes():
+        client = machine.start('--scripting')
+        found = {}
+        for name, (command, _) in PARTS.items():
+            try:
+                found[name] = client.test.command(command)['ok']
+            except pymongo.errors.OperationFailure as error:
+                found[name] = error.code, 'mongod-dur-' + name in str(error)
+        client.close()
+        machine.signal(signal.SIGTERM)
+        return found
+
+    without = {name: (code, True) for name, (_, code) in PARTS.items()}
+    found = outcomes()
+    check('a server without shared objects starts, and names the package of each',
+          found == without, found)
+    for name in PARTS:
+        package = 'mongod-dur-' + name
+        code, said = machine.install(built[package])
+        check('%s installs' % package, code == 0, said)
+        found = outcomes()
+        check('%s gives what it is for, and nothing else' % package,
+              found == dict(without, **{name: 1}), found)
+        code, said = machine('dpkg', '--purge', package)
+        check('%s is removed' % package, code == 0, said)
 
 
 def try_package(machine, built, selection, folder, check):

@@ -59,8 +59,7 @@ def tests():
     begin()
     install.debian('apt-build.txt', 'apt-measure.txt', 'apt-shell.txt', 'apt.txt')
     install.drivers()
-    libraries('text', 'compiling stemmers into build/text-libs', '/bin/sh',
-              'setup/text/libraries.sh')
+    stemmers()
     install.python('venv-old-driver', 'python-old-driver.txt')
     shell()
 
@@ -81,6 +80,11 @@ def programs():
     install.npm('node-programs')
     install.maven('spring')
     install.maven('debezium')
+
+
+def stemmers():
+    libraries('text', 'compiling stemmers into build/text-libs', '/bin/sh',
+              'setup/text/libraries.sh')
 
 
 def libraries(system, sentence, *program):
@@ -138,8 +142,9 @@ def docker():
 
 
 def package():
-    """For ./lab package too, which makes a package of each storage engine."""
+    """For ./lab package too, which makes a package of each shared object."""
     install.debian('apt-package.txt', 'apt-engines.txt')
+    stemmers()
 
 
 # What single parts of the tests need beside tests().
