@@ -129,6 +129,26 @@ test('writes keep the keys, and find by them', () => {
     assertEq(places().globe.findOneAndUpdate({at: near(-29, -33)}, {$set: {mark: 1}})._id, nearest);
 });
 
+test('few keys lead to the nearest of many', () => {
+    for (const kind of ['2d', '2dsphere']) {
+        const dense = places()['dense' + kind];
+        dense.insertMany(Array.from({length: 20000}, (_, i) => (
+            {_id: i, at: [10 + i % 141 / 282, 50 + Math.floor(i / 141) / 284]})));
+        dense.createIndex({at: kind});
+        const filter = {at: kind === '2d' ? {$near: [10.2, 50.2]} : near(10.2, 50.2)};
+        const fromAfar = {at: kind === '2d' ? {$near: [-60, 10]} : near(-60, 10)};
+        for (const each of [filter, fromAfar]) {
+            const stats = dense.find(each).limit(10).explain('executionStats').executionStats;
+            assertEq(stats.executionStages.inputStage.stage, 'GEO_NEAR_' + kind.toUpperCase());
+            assertEq(stats.nReturned, 10);
+            assertTrue(stats.totalKeysExamined < 10000, kind + ' ' + stats.totalKeysExamined);
+        }
+        const far = d => Math.hypot(d.at[0] - 10.2, d.at[1] - 50.2);
+        const nearest = dense.find().toArray().sort((a, b) => far(a) - far(b));
+        if (kind === '2d') assertEq(ids(dense.find(filter)), nearest.map(d => d._id));
+    }
+});
+
 test('what no index answers is no $near', () => {
     places().listed.insertOne({_id: 1, at: [[1, 1], [2, 2]]});
     const pull = {$pull: {at: {$near: [1, 1]}}};

@@ -65,7 +65,8 @@ test('a search needs an index, and its plain fields', () => {
     assertCommandFails(db1, {find: 'words', filter: {$nor: [{$text: {$search: 'x'}}]}}, 2);
     assertCommandFails(db1, {find: 'words', filter: {p: 1, $text: {$search: 'x'}},
                              hint: {_id: 1}}, 2);
-    assertEq(t.find({p: 1, $text: {$search: 'fox'}}).explain().queryPlanner !== undefined, true);
+    const {winningPlan} = t.find({p: 1, $text: {$search: 'fox'}}).explain().queryPlanner;
+    assertEq(winningPlan.stage, 'TEXT_MATCH');
 });
 
 test('writes keep the index up', () => {

@@ -7,6 +7,7 @@
 #include "base/testing/failed_check.h"
 #include "bson/json.h"
 #include "catalog/testing/each_engine.h"
+#include "sched/memory.h"
 #include "sched/operation.h"
 #include "sched/work_limit.h"
 #include "storage/lock.h"
@@ -321,6 +322,23 @@ TEST_P(BackgroundBuildTest, TheKeysOfOneDocumentAreLimited) {
     EXPECT_EQ(failure([&] { db().rebuild_indexes(c); }), 0);
     sched::WorkLimit::set_limit(sched::WorkLimit::kDefaultTicks);
     EXPECT_TRUE(c.find_index("a")->ready);
+    expect_whole(c, "a");
+}
+
+// Keys of many documents are sorted while those of one are taken.
+TEST_P(BackgroundBuildTest, TheLimitIsNotOneOfAllDocuments) {
+    Collection& c = fill();
+    for (int i = 0; i < 9'000; ++i)
+        c.insert(bson::make("_id", kDocuments + i, "a", i));
+    AtYields yield_point([](int) {});
+    sched::Operation operation;
+    operation.start();
+    const sched::Operation::Scope scope(&operation);
+    sched::WorkLimit::set_limit(5'000);
+    sched::memory::set_limits(1 << 20, sched::memory::kAllBytes);
+    EXPECT_EQ(failure([&] { build(c, R"({"key": {"a": 1}, "name": "a"})", yield_point); }), 0);
+    sched::memory::set_limits(sched::memory::kOperationBytes, sched::memory::kAllBytes);
+    sched::WorkLimit::set_limit(sched::WorkLimit::kDefaultTicks);
     expect_whole(c, "a");
 }
 

@@ -176,7 +176,10 @@ class Build {
         if (yield_point_ != nullptr) limit.emplace("indexing one document");
         index_.generator->keys(record.doc, keys);
         multikey_ |= keys.multikey();
-        if (fits(keys, record.id)) use(keys, record.id);
+        if (!fits(keys, record.id)) return;
+        // The sorter, when it is full, sorts the keys of all documents before.
+        if (!background()) limit.reset();
+        use(keys, record.id);
     }
 
     // Whether a document's keys can be stored; throws where that is an error.

@@ -18,6 +18,15 @@ Folding stricter(const Folding& a, const Folding& b) {
 Search::Search(std::shared_ptr<const Spec> spec, const Request& request)
     : spec_(std::move(spec)), folding_(stricter(folding_of(spec_->version), request.folding)) {
     read(request);
+    const Folding own = folding_of(spec_->version);
+    std::vector<std::string> wanted = folding_ == own ? terms_ : strict_terms_;
+    wanted.insert(wanted.end(), negated_terms_.begin(), negated_terms_.end());
+    if (folding_ == own) {
+        scores_.emplace(spec_, own, wanted);
+    } else {
+        scores_.emplace(spec_, own, terms_);
+        strict_scores_.emplace(spec_, folding_, wanted);
+    }
 }
 
 std::string Search::folded(std::string_view text) const {
@@ -83,23 +92,23 @@ bool Search::has_phrases(bson::Doc doc) const {
     return !has_negated && std::ranges::all_of(found, [](char one) { return one != 0; });
 }
 
-bool Search::matches(bson::Doc doc, double* score) const {
-    const Folding own = folding_of(spec_->version);
-    const Scores scores = scores_of(*spec_, doc, own);
+bool Search::matches(bson::Doc doc, double* score) {
     *score = 0;
+    // The cheapest first.
+    if (!has_phrases(doc)) return false;
+    scores_->read(doc);
     bool has_term = false;
     for (const std::string& term : terms_) {
-        const auto found = scores.find(term);
-        if (found == scores.end()) continue;
-        has_term = true;
-        *score += found->second;
+        const double found = scores_->of(term);
+        has_term = has_term || found != 0;
+        *score += found;
     }
     if (!has_term) return false;
-    const Scores stricter_scores = folding_ == own ? Scores() : scores_of(*spec_, doc, folding_);
-    const Scores& strict = folding_ == own ? scores : stricter_scores;
-    const auto has = [&strict](const std::string& term) { return strict.contains(term); };
-    if (folding_ != own && std::ranges::none_of(strict_terms_, has)) return false;
-    return std::ranges::none_of(negated_terms_, has) && has_phrases(doc);
+    if (strict_scores_) strict_scores_->read(doc);
+    const TermScores& strict = strict_scores_ ? *strict_scores_ : *scores_;
+    const auto has = [&strict](const std::string& term) { return strict.of(term) != 0; };
+    if (strict_scores_ && std::ranges::none_of(strict_terms_, has)) return false;
+    return std::ranges::none_of(negated_terms_, has);
 }
 
 }  // namespace text

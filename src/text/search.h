@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bson/view.h"
 #include "text/spec.h"
+#include "text/term_scores.h"
 #include "text/tokens.h"
 
 namespace text {
@@ -28,9 +30,15 @@ class Search {
     const Spec& spec() const { return *spec_; }
     // The terms as keys have them, as often as they are written: each has to be looked up.
     const std::vector<std::string>& terms() const { return terms_; }
+    // Whether one of the terms is all that it takes: no phrase, nothing negated, and letters as the
+    // index has them. What keys say of the terms is then the score.
+    bool only_words() const {
+        return phrases_.empty() && negated_phrases_.empty() && negated_terms_.empty() &&
+               !strict_scores_;
+    }
     // Whether the document has one of the terms, each phrase in one of its texts, and nothing that
     // is negated. `score`: the sum over the terms of what each counts.
-    bool matches(bson::Doc doc, double* score) const;
+    bool matches(bson::Doc doc, double* score);
 
   private:
     void read(const Request& request);
@@ -44,6 +52,8 @@ class Search {
     std::vector<std::string> strict_terms_;  // by folding_, where the index is less strict
     std::vector<std::string> negated_terms_;
     std::vector<std::string> phrases_, negated_phrases_;
+    std::optional<TermScores> scores_;         // of terms_, and of the negated
+    std::optional<TermScores> strict_scores_;  // of these, where folding_ is stricter
 };
 
 }  // namespace text

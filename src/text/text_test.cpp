@@ -10,6 +10,7 @@
 #include "bson/testing/json.h"
 #include "text/hash.h"
 #include "text/search.h"
+#include "text/term_scores.h"
 #include "text/terms.h"
 
 namespace text {
@@ -155,6 +156,30 @@ TEST(TextSearch, WordsPhrasesAndNegations) {
     EXPECT_FALSE(search("-zebra", kDog).found);
     EXPECT_FALSE(search("\"ick bro\"", kDog).found);
     EXPECT_EQ(search("fox fox", "fox").score, 2.2);
+}
+
+// A search goes through many documents, and remembers words.
+TEST(TextSearch, CountsWhatTheKeysSay) {
+    for (const int version : {1, 2, 3}) {
+        const Spec spec(definition(kOfA, make("textIndexVersion", version)));
+        const auto shared = std::make_shared<const Spec>(spec);
+        const std::string term = "fox", whole = "lynx";
+        TermScores some(shared, folding_of(spec.version), {term, whole, term});
+        for (int round = 0; round < 2; ++round) {
+            for (const std::string_view text :
+                 {"fox", "Foxes and a lynx, the fox", "lynx", "lynx lynx", "the", "", "zebra"}) {
+                for (const char* language : {"english", "german", "none"}) {
+                    const bson::Object doc =
+                        make("a", std::string(text), "language", std::string(language));
+                    Scores all = scores_of(spec, doc, folding_of(spec.version));
+                    some.read(doc);
+                    EXPECT_EQ(some.of(term), all[term]) << text << " " << language;
+                    EXPECT_EQ(some.of(whole), all[whole]) << text << " " << language;
+                    EXPECT_EQ(some.of("zebra"), 0);
+                }
+            }
+        }
+    }
 }
 
 TEST(TextSearch, MayMindLetters) {

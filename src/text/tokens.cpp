@@ -122,10 +122,18 @@ std::string fold(std::string_view text, Version version, const Folding& folding,
     std::string out;
     out.reserve(text.size());
     while (!text.empty()) {
+        const char first = text.front();
+        // ASCII has no marks, and in Turkish alone an I of its own.
+        if (static_cast<unsigned char>(first) < 0x80 && !dotless_i) {
+            const bool is_large = first >= 'A' && first <= 'Z' && !folding.case_sensitive;
+            out += is_large ? static_cast<char>(first - 'A' + 'a') : first;
+            text.remove_prefix(1);
+            continue;
+        }
         unsigned point = 0;
         const size_t bytes = base::utf8_character(text, &point);
         if (bytes == 0) {
-            out += text.front();
+            out += first;
             text.remove_prefix(1);
             continue;
         }

@@ -157,7 +157,7 @@ PROGRAMS = {
     # Of 5.0: with a server that calls itself older, the suite expects refusals of what is here.
     'pymongo': Pytest('pymongo==4.20.0', ['test'], '-m', 'default', limit=12, target=12,
                       port=27017, options=['--setParameter', 'announcedVersion=5.0.31']),
-    'mongoengine': Pytest('mongoengine==0.29.3', ['tests'], target=35, port=27017),
+    'mongoengine': Pytest('mongoengine==0.29.3', ['tests'], port=27017),
     'pymongo-transactions': Pytest(
         'pymongo==4.20.0', ['test/test_transactions.py', 'test/test_transactions_unified.py'],
         '-m', 'default', limit=6, target=6, port=27017, options=OF_A_SET),
@@ -167,6 +167,8 @@ PROGRAMS = {
     'django-migrate': Ours('django-mongodb-backend==5.2.4', [PYTHON, own('django_migrate.py')],
                            options=OF_TODAY),
     'payload': Ours('@payloadcms/db-mongodb 3.90.2', [NODE, own('node/payload.js')]),
+    'families': Ours('mongoose 9.12.1, @payloadcms/db-mongodb 3.90.2', [
+        NODE, own('node/families.js')], options=['--scripting']),
     'librechat': Ours('@librechat/data-schemas 0.0.71', [NODE, own('node/librechat.js')]),
     'nodebb': Ours('mongodb 7.8.0', [NODE, own('node/nodebb.js')]),
     'spring-data': Spring('spring-data-mongodb 5.1.2'),

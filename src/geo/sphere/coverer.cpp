@@ -24,7 +24,9 @@ struct Candidate {
 
 class Coverer {
   public:
-    Coverer(const Coverable& shape, const Covering& how) : shape_(shape), how_(how) {}
+    Coverer(const Coverable& shape, const Covering& how,
+            const std::function<bool(uint64_t)>& is_wanted)
+        : shape_(shape), how_(how), is_wanted_(is_wanted) {}
 
     std::vector<S2CellId> run() {
         for (const S2CellId& first : first_cells())
@@ -72,6 +74,7 @@ class Coverer {
     std::unique_ptr<Candidate> candidate(const S2Cell& cell) const {
         if (how_.tick != nullptr) how_.tick();
         if (!shape_.may_meet(cell)) return nullptr;
+        if (is_wanted_ && !is_wanted_(cell.id().id())) return nullptr;
         auto made = std::make_unique<Candidate>();
         made->cell = cell;
         made->is_final =
@@ -108,6 +111,7 @@ class Coverer {
 
     const Coverable& shape_;
     const Covering how_;
+    const std::function<bool(uint64_t)>& is_wanted_;
     std::vector<S2CellId> result_;
     std::vector<std::unique_ptr<Candidate>> kept_;
     std::priority_queue<Ranked, std::vector<Ranked>, RankOnly> waiting_;
@@ -115,9 +119,10 @@ class Coverer {
 
 }  // namespace
 
-std::vector<uint64_t> cover_with_cells(const Coverable& shape, const Covering& how) {
+std::vector<uint64_t> cover_with_cells(const Coverable& shape, const Covering& how,
+                                       const std::function<bool(uint64_t)>& is_wanted) {
     std::vector<uint64_t> out;
-    for (const S2CellId& cell : Coverer(shape, how).run())
+    for (const S2CellId& cell : Coverer(shape, how, is_wanted).run())
         out.push_back(cell.id());
     return out;
 }

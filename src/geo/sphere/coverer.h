@@ -5,6 +5,8 @@
 // they were then: cells of equal rank are refined in the order that std::priority_queue gives.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <s2/s2cap.h>
@@ -23,6 +25,8 @@ class Coverable {
     virtual S2Cap around() const = 0;
 };
 
-std::vector<uint64_t> cover_with_cells(const Coverable& shape, const Covering& how);
+// `is_wanted`: where it is there, cells for which it is false are left out.
+std::vector<uint64_t> cover_with_cells(const Coverable& shape, const Covering& how,
+                                       const std::function<bool(uint64_t cell)>& is_wanted = {});
 
 }  // namespace geo

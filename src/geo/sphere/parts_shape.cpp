@@ -20,6 +20,14 @@ const PartsShape* as_parts(const Shape& shape) {
     return dynamic_cast<const PartsShape*>(&shape);
 }
 
+// S2 keeps the square of a chord, which hardly changes any more where a circle is nearly all of the
+// sphere.
+S2Cap cap_of(const S2Point& centre, double radius) {
+    constexpr double kUnsafe = 1e-6;
+    return radius > std::numbers::pi - kUnsafe ? S2Cap::Full()
+                                               : S2Cap(centre, S1Angle::Radians(radius));
+}
+
 // The places of a line without those that repeat the one before them.
 std::vector<S2Point> places_of(const Line& line) {
     std::vector<S2Point> out;
@@ -264,8 +272,10 @@ S2Cap PartsShape::around() const {
 }
 
 RingShape::RingShape(Point centre, double inner, double outer)
-    : outer_(to_s2(centre), S1Angle::Radians(std::min(outer, std::numbers::pi))),
-      inner_(inner > 0 ? S2Cap(to_s2(centre), S1Angle::Radians(inner)) : S2Cap::Empty()) {}
+    : outer_(cap_of(to_s2(centre), outer)),
+      inner_(inner > 0 ? cap_of(to_s2(centre), inner) : S2Cap::Empty()) {
+    if (inner_.is_full()) inner_ = S2Cap::Empty();
+}
 
 bool RingShape::contains(const Shape& shape) const {
     const PartsShape* const other = as_parts(shape);
@@ -285,6 +295,11 @@ double RingShape::distance(Point from) const {
 
 std::vector<uint64_t> RingShape::cover(const Covering& how) const {
     return cover_with_cells(*this, how);
+}
+
+std::vector<uint64_t> RingShape::cover_wanted(
+    const Covering& how, const std::function<bool(uint64_t)>& is_wanted) const {
+    return cover_with_cells(*this, how, is_wanted);
 }
 
 double RingShape::extent() const {

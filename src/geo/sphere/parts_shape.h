@@ -11,6 +11,7 @@
 #include <s2/s2polygon.h>
 #include <s2/s2polyline.h>
 
+#include "geo/ring.h"
 #include "geo/sphere.h"
 #include "geo/sphere/coverer.h"
 
@@ -49,7 +50,7 @@ class PartsShape final : public Shape, public Coverable {
 };
 
 // The places between two distances from a centre.
-class RingShape final : public Shape, public Coverable {
+class RingShape final : public Ring, public Coverable {
   public:
     RingShape(Point centre, double inner, double outer);
 
@@ -58,6 +59,8 @@ class RingShape final : public Shape, public Coverable {
     bool intersects(const Shape& other) const override;
     double distance(Point from) const override;
     std::vector<uint64_t> cover(const Covering& how) const override;
+    std::vector<uint64_t> cover_wanted(
+        const Covering& how, const std::function<bool(uint64_t)>& is_wanted) const override;
     double extent() const override;
 
     bool may_meet(const S2Cell& cell) const override;

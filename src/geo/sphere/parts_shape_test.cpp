@@ -123,6 +123,23 @@ TEST(Rings, LeaveTheirInsideOut) {
     EXPECT_FALSE(has({40, 0}));
 }
 
+// The farthest place lies in a ring that is hardly one.
+TEST(Rings, ReachTheOtherPole) {
+    for (const double inner : {3.0, 3.14, 3.14158, 3.1415926, 3.14159264, 3.141592653}) {
+        for (const double x : {0.0, 77.7, -180.0}) {
+            const RingShape ring({x, -90}, inner, std::numbers::pi + 1e-9);
+            const auto cells = ring.cover({0, 4, 16});
+            for (const double y : {-100.0, 10.0, 77.7}) {
+                const uint64_t leaf = S2CellId(to_s2({y, 90})).id();
+                EXPECT_TRUE(std::ranges::any_of(
+                    cells,
+                    [&](uint64_t cell) { return cell_parent(leaf, cell_level(cell)) == cell; }))
+                    << inner << " " << x << " " << y << " " << cells.size();
+            }
+        }
+    }
+}
+
 TEST(Signs, KnowPlacesOnOneCircle) {
     const S2Point a = to_s2({0, 0});
     const S2Point b = to_s2({10, 0});

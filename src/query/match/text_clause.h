@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "bson/view.h"
 #include "dialect/dialect.h"
@@ -19,12 +20,29 @@ class TextClause : public MatchExpression {
 
     const text::Request& request() const { return request_; }
     // The search through the index that the plan has chosen. Until then nothing matches.
-    void bind(std::shared_ptr<const text::Search> search) const { search_ = std::move(search); }
+    void bind(std::shared_ptr<text::Search> search) const { search_ = std::move(search); }
     const text::Search* search() const { return search_.get(); }
 
     bool matches(bson::Doc doc, double* score) const {
+        if (known_) {
+            *score = *known_;
+            return true;
+        }
         return search_ != nullptr && search_->matches(doc, score);
     }
+    // While it is in scope every document matches, with this score, where there is one.
+    class Known {
+      public:
+        Known(const TextClause& clause, std::optional<double> score) : clause_(clause) {
+            clause_.known_ = score;
+        }
+        ~Known() { clause_.known_.reset(); }
+        Known(const Known&) = delete;
+        Known& operator=(const Known&) = delete;
+
+      private:
+        const TextClause& clause_;
+    };
     bool matches(bson::Doc doc) const override {
         double score = 0;
         return matches(doc, &score);
@@ -35,7 +53,8 @@ class TextClause : public MatchExpression {
 
   private:
     text::Request request_;
-    mutable std::shared_ptr<const text::Search> search_;
+    mutable std::shared_ptr<text::Search> search_;
+    mutable std::optional<double> known_;
 };
 
 // Whether a filter, as it came, has a $text where it can.

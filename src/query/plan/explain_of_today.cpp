@@ -5,6 +5,7 @@
 
 #include "base/dcheck.h"
 #include "query/plan/explain.h"
+#include "query/plan/place_bounds.h"
 
 namespace query {
 
@@ -189,7 +190,27 @@ class Stages {
         if (!filter_.doc().empty()) out.append("filter", filter_);
     }
 
+    // What looks for the nearest, or scores texts, stands above the scans that it makes.
     void append_access(bson::Builder& out) const {
+        if (plan().near == nullptr && !plan().text) return append_fetch(out);
+        const auto of_text = std::ranges::find_if(plan().scans, [](const ScanPlan& scan) {
+            return scan.index->generator->text() != nullptr;
+        });
+        const catalog::Index& index =
+            plan().near != nullptr ? *plan().scans.front().index : *of_text->index;
+        if (plan().near == nullptr)
+            out.append("stage", "TEXT_MATCH");
+        else if (place_kind(index, plan().near_field) == geo::IndexKind::flat)
+            out.append("stage", "GEO_NEAR_2D");
+        else
+            out.append("stage", "GEO_NEAR_2DSPHERE");
+        if (plan().near != nullptr) out.append("keyPattern", index.key_pattern);
+        out.append("indexName", index.name);
+        bson::Builder input = out.sub_object("inputStage");
+        append_fetch(input);
+    }
+
+    void append_fetch(bson::Builder& out) const {
         if (plan().scans.empty()) {
             out.append("stage", "COLLSCAN");
             append_filter(out);

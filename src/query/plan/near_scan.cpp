@@ -12,7 +12,11 @@ namespace query {
 
 namespace {
 
-constexpr size_t kManyInRing = 4096;
+// Documents of a ring before it is begun again as a narrower one: several times those that are
+// wanted, and as many as were given, so that rings far out are not many and thin.
+constexpr int64_t kManyInRingMin = 256;
+constexpr int64_t kManyInRingMax = 32768;
+constexpr int64_t kManyForOneWanted = 4;
 constexpr double kNarrower = 0.25;
 constexpr int64_t kFlatDefault = 100;  // as many as old servers gave where no number was given
 
@@ -30,9 +34,9 @@ NearScan::NearScan(catalog::Collection& collection, const FindQuery& query, cons
         query.want_details || (query.projection != nullptr && query.projection->needs_details());
     if (flat_ && !query.near_all && near_.rules() == geo::Rules::old)
         wanted_ = query.limit != 0 ? query.sorted_rows() : kFlatDefault;
-    const int64_t likely = query.limit != 0 ? query.sorted_rows() : kFlatDefault;
+    likely_ = query.limit != 0 ? query.sorted_rows() : kFlatDefault;
     inner_ = flat_ ? 0 : std::min(near_.least(), end_);
-    begin_ring(inner_ + likely_reach(near_, *plan.scans.front().index, likely,
+    begin_ring(inner_ + likely_reach(near_, *plan.scans.front().index, likely_,
                                      collection.records().count()));
 }
 
@@ -40,8 +44,13 @@ void NearScan::begin_ring(double outer) {
     outer_ = std::min(outer, end_);
     arena_ = std::make_unique<ValueArena>();
     scan_plan_ = plan_.scans.front();
+    // The first ring is mostly the last one, and where fields stand before the place a look is
+    // not one key.
+    HasKeys asked;
+    if (scan_ != nullptr && plan_.near_field == 0)
+        asked = [this](const IntervalList& intervals) { return has_keys(intervals); };
     scan_plan_.bounds[plan_.near_field] =
-        ring_bounds(near_, *scan_plan_.index, inner_, outer_, *arena_);
+        ring_bounds(near_, *scan_plan_.index, inner_, outer_, asked, *arena_);
     if (scan_ != nullptr) earlier_keys_ += scan_->examined();
     scan_ = std::make_unique<IndexScan>(scan_plan_);
     scan_->let_yield();
@@ -52,9 +61,25 @@ void NearScan::begin_ring(double outer) {
     ring_done_ = was_saved_ = false;
 }
 
+size_t NearScan::many_in_ring() const {
+    const int64_t wanted =
+        std::min(likely_, kManyInRingMax / kManyForOneWanted) * kManyForOneWanted;
+    return static_cast<size_t>(
+        std::clamp(std::max(wanted, given_), kManyInRingMin, kManyInRingMax));
+}
+
+bool NearScan::has_keys(const IntervalList& intervals) {
+    if (probe_.index == nullptr) probe_ = whole_index(*scan_plan_.index, false);
+    probe_.bounds[0] = intervals;
+    IndexScan scan(probe_);
+    const bool found = scan.next();
+    earlier_keys_ += scan.examined();
+    return found;
+}
+
 void NearScan::begin_next_ring() {
     const double width = outer_ - inner_;
-    const bool had_few = found_.size() + refused_.size() < kManyInRing / 16;
+    const bool had_few = found_.size() + refused_.size() < many_in_ring() / 8;
     inner_ = outer_;
     begin_ring(inner_ + width * (had_few ? 2 : 1));
 }
@@ -145,8 +170,8 @@ NearScan::Work NearScan::work(Row* row, storage::RecordIdSet* skipped) {
     }
     if (met_.insert(scan_->id())) look_at(scan_->id());
     const double narrower = inner_ + (outer_ - inner_) * kNarrower;
-    if (found_.size() + refused_.size() > kManyInRing && narrower > inner_ && narrower < outer_ &&
-        outer_ - inner_ > end_ * 1e-9)
+    if (found_.size() + refused_.size() > many_in_ring() && narrower > inner_ &&
+        narrower < outer_ && outer_ - inner_ > end_ * 1e-9)
         begin_ring(narrower);
     return Work::need_more;
 }

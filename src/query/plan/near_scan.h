@@ -44,6 +44,8 @@ class NearScan {
 
     void begin_ring(double outer);
     void begin_next_ring();
+    size_t many_in_ring() const;
+    bool has_keys(const IntervalList& intervals);
     void look_at(storage::RecordId id);
     std::optional<double> distance_of(bson::Doc doc) const;
     bool gives(const Found& found, Row* row);
@@ -57,10 +59,12 @@ class NearScan {
     const bool flat_;
     const double end_;    // no document is farther, or wanted
     int64_t wanted_ = 0;  // 0: all
+    int64_t likely_ = 0;  // that will be asked for
     double inner_ = 0;    // of the ring that is looked at
     double outer_ = 0;
     std::unique_ptr<ValueArena> arena_;
     ScanPlan scan_plan_;
+    ScanPlan probe_;  // of the field alone; its index null until it is needed
     std::unique_ptr<IndexScan> scan_;
     storage::RecordIdSet met_;       // in this ring
     sched::Vector<Found> found_;     // in this ring; in order once it is done

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <numeric>
 
 #include "base/error.h"
 #include "geo/library.h"
+#include "geo/ring.h"
 #include "sched/tick.h"
 
 namespace query {
@@ -30,6 +33,16 @@ IntervalList cell_intervals(const geo::CellRanges& cells, ValueArena& arena) {
         list.push_back({arena.keep(bson::make("", range.low)),
                         arena.keep(bson::make("", range.high)), true, range.high_inclusive});
     return list;
+}
+
+// The numbers of one of the squares of a grid.
+geo::Span span_of(const geo::Grid& grid, const geo::Box& square) {
+    const double share = (grid.max() - grid.min()) / (square.high.x - square.low.x);
+    const auto level = static_cast<int>(std::lround(std::log2(share)));
+    const uint64_t below = level >= 32 ? 0 : std::numeric_limits<uint64_t>::max() >> (2 * level);
+    const uint64_t inside = grid.number(
+        {std::midpoint(square.low.x, square.high.x), std::midpoint(square.low.y, square.high.y)});
+    return {inside & ~below, inside | below};
 }
 
 [[noreturn]] void fail_out_of_bounds(const geo::Grid& grid) {
@@ -90,18 +103,27 @@ void check_centre(const MatchNode& near, const catalog::Index& index) {
 }
 
 IntervalList ring_bounds(const geo::Near& near, const catalog::Index& index, double inner,
-                         double outer, ValueArena& arena) {
+                         double outer, const HasKeys& has_keys, ValueArena& arena) {
     const geo::Point centre = near.parts().centre;
     if (index.generator->geo() == geo::IndexKind::sphere) {
         constexpr int kCells = 16;
         // Rounding may put a place on the other side of the border.
         const double slack = 1e-9;
-        const auto ring = geo::sphere().make_ring(centre, inner - slack, outer + slack);
-        const int coarsest = geo::SphereIndex(index.spec).coarsest;
-        geo::Covering how = geo::query_covering(ring->extent(), coarsest);
+        const auto shape = geo::sphere().make_ring(centre, inner - slack, outer + slack);
+        const auto& ring = static_cast<const geo::Ring&>(*shape);
+        const geo::SphereIndex levels(index.spec);
+        const int coarsest = levels.coarsest;
+        geo::Covering how = geo::query_covering(ring.extent(), coarsest);
         how.cells = kCells;
+        if (has_keys) how.finest = std::max(how.finest, levels.finest);
         how.tick = [] { sched::tick(); };
-        return cell_intervals(geo::ranges_of_cells(ring->cover(how), coarsest), arena);
+        const auto is_wanted = [&](uint64_t cell) {
+            return has_keys(cell_intervals(geo::ranges_of_cells({cell}, coarsest), arena));
+        };
+        return cell_intervals(
+            geo::ranges_of_cells(has_keys ? ring.cover_wanted(how, is_wanted) : ring.cover(how),
+                                 coarsest),
+            arena);
     }
     const geo::Grid grid(index.spec);
     const auto shape =
@@ -112,7 +134,10 @@ IntervalList ring_bounds(const geo::Near& near, const catalog::Index& index, dou
         const geo::Overlap with = shape->overlap(square);
         const bool in_hole = flat && inner > 0 && with != geo::Overlap::none &&
                              hole->overlap(square) == geo::Overlap::all;
-        return in_hole ? geo::Overlap::none : with;
+        const bool is_wanted =
+            with != geo::Overlap::none && !in_hole &&
+            (!has_keys || has_keys(flat_intervals({span_of(grid, square)}, arena)));
+        return is_wanted ? with : geo::Overlap::none;
     }),
                           arena);
 }
@@ -127,8 +152,11 @@ double likely_reach(const geo::Near& near, const catalog::Index& index, int64_t 
                     int64_t documents) {
     const double share =
         static_cast<double>(wanted) / static_cast<double>(std::max<int64_t>(documents, 1));
+    // Twice as many as are wanted where places are even: over a sphere, over degrees on a plane.
+    const bool on_plane = index.generator->geo() == geo::IndexKind::flat && !near.parts().spherical;
+    const double even = on_plane ? 0.3 : 1;
     const double all = farthest(near, index);
-    return std::clamp(all * std::sqrt(std::min(share, 1.0)), all * 1e-9, all);
+    return std::clamp(even * all * std::sqrt(std::min(share, 1.0)), all * 1e-9, all);
 }
 
 }  // namespace query

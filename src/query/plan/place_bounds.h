@@ -5,6 +5,8 @@
 // and the document tells.
 #pragma once
 
+#include <functional>
+
 #include "catalog/collection.h"
 #include "geo/near.h"
 #include "query/match/match_tree.h"
@@ -24,9 +26,13 @@ bool can_find_near(const MatchNode& near, const catalog::Index& index, size_t* f
 // Throws base::Error 16433.
 void check_centre(const MatchNode& near, const catalog::Index& index);
 
-// The keys of what lies between two distances, as the index measures them.
+// Whether the index has keys in one of these intervals.
+using HasKeys = std::function<bool(const IntervalList&)>;
+
+// The keys of what lies between two distances, as the index measures them. With `has_keys` parts
+// of the ring that have none are left out, so that the others can be cut smaller.
 IntervalList ring_bounds(const geo::Near& near, const catalog::Index& index, double inner,
-                         double outer, ValueArena& arena);
+                         double outer, const HasKeys& has_keys, ValueArena& arena);
 // The largest distance that there can be.
 double farthest(const geo::Near& near, const catalog::Index& index);
 // How far the nearest ones of so many may be that are spread evenly.

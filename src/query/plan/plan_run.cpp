@@ -37,6 +37,7 @@ void PlanRun::start() {
         near_ = std::make_unique<NearScan>(collection_, query_, plan_);
         return;
     }
+    if (plan_.text) text_scores_.emplace(plan_, *query_.matcher->text());
     for (size_t i = 0; i < plan_.scans.size(); ++i) {
         branches_[i].scan = std::make_unique<IndexScan>(plan_.scans[i]);
         branches_[i].scan->let_yield();
@@ -67,6 +68,7 @@ bool PlanRun::key_passes(Branch& branch) {
     for (const KeyPredicate& predicate : scan.key_filter) {
         if (predicate.node->kind == MatchKind::text) {
             if (!looked_at_.insert(branch.scan->id())) return false;
+            text_score_ = text_scores_->at(*branch.scan);
             continue;
         }
         auto value = branch.scan->key().begin();
@@ -94,6 +96,8 @@ bool PlanRun::document_passes(Row* row, bool check_all) {
     const bool must_check = (plan_.check_document || check_all) && !document_matched_;
     if (!must_check && !want_details_) return true;
     const sched::WorkLimit limit(kMatchWork);
+    if (!plan_.text) return query_.matcher->matches(row->doc, &row->details);
+    const TextClause::Known known(*query_.matcher->text(), text_score_);
     return query_.matcher->matches(row->doc, &row->details);
 }
 
@@ -403,6 +407,7 @@ void PlanRun::step_ahead() {
 
 void PlanRun::save() {
     if (near_ != nullptr) near_->save();
+    if (text_scores_) text_scores_->forget();
     if (ring_start_ != nullptr) ring_start_->save();
     if (records_ != nullptr) records_->save();
     for (Branch& branch : branches_) {

@@ -14,6 +14,7 @@
 #include "query/plan/plan.h"
 #include "query/plan/ring_start.h"
 #include "query/plan/sort.h"
+#include "query/plan/text_scores.h"
 #include "storage/record_id_set.h"
 
 namespace query {
@@ -118,6 +119,8 @@ class PlanRun {
     storage::RecordIdSet seen_;
     std::unique_ptr<NearScan> near_;  // instead of the scan of a branch
     storage::RecordIdSet looked_at_;  // found by a term of $text: others lead there again
+    std::optional<TextScores> text_scores_;
+    std::optional<double> text_score_;  // of the document that a key of $text led to, if it tells
     std::unique_ptr<DocumentSorter> sorter_;
     bool sorting_done_ = false;
     bool top_only_ = false;     // the sort keeps no more than FindQuery::top asks for

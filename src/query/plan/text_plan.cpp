@@ -26,7 +26,7 @@ class TextPlanner {
         plan_.blocking_sort = !query_.sort.empty();
         const catalog::Index* const index = find_index();
         if (index == nullptr) fail_without_index("text index required for $text query");
-        search_ = std::make_shared<const text::Search>(index->generator->text(), clause_.request());
+        search_ = std::make_shared<text::Search>(index->generator->text(), clause_.request());
         clause_.bind(search_);
         add(query_.matcher->root(), *index);
         return std::move(plan_);
@@ -132,7 +132,7 @@ class TextPlanner {
     const catalog::Collection& collection_;
     const FindQuery& query_;
     const TextClause& clause_;
-    std::shared_ptr<const text::Search> search_;
+    std::shared_ptr<text::Search> search_;
     Plan plan_;
 };
 

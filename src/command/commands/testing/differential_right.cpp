@@ -352,7 +352,7 @@ std::string check_text(const Searched& searched, const Node& arguments) {
         }
         if (index == nullptr && documents->empty()) continue;  // there may be no collection
         if (index == nullptr) return wrong("no index can answer");
-        const text::Search search(index->text(), request);
+        text::Search search(index->text(), request);
         std::vector<Rank> right;
         for (const bson::Object& doc : *documents) {
             double ignored = 0;
