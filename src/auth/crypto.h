@@ -1,8 +1,9 @@
 // auth/crypto.h - OpenSSL's primitives as this room needs them: digests, HMAC, PBKDF2, random
 // bytes, comparison in constant time, base64.
 //
-// Inside auth/ and coordinator/, and for tests, only. Bytes travel as std::string. Each function
-// throws base::Error 1 where OpenSSL refuses, which leaves no half-made secret behind.
+// Inside auth/, coordinator/ and monitoring/, and for tests, only. Bytes travel as std::string.
+// Each function throws base::Error 1 where OpenSSL refuses, which leaves no half-made secret
+// behind.
 #pragma once
 
 #include <optional>

@@ -31,8 +31,8 @@ constexpr Actions kMonitorCluster = connPoolStats | cursorInfo | getCmdLineOpts 
 constexpr Actions kMonitorDatabase =
     collStats | dbStats | indexStats | listCollections | listIndexes;
 constexpr Actions kManageHost = closeAllDatabases | connPoolSync | diagLogging | fsync |
-                                invalidateUserCache | killop | logRotate | setParameter | shutdown |
-                                touch | unlock;
+                                invalidateUserCache | killop | logRotate | rotateCertificates |
+                                setParameter | shutdown | touch | unlock;
 constexpr Actions kManageDatabase = killCursors | killAnyCursor | repairDatabase;
 
 constexpr std::string_view kCatalogues[] = {"system.indexes", "system.namespaces"};

@@ -23,8 +23,7 @@ inline Text bind_ip({
     .value_name = "ADDRESSES",
     .default_value = "127.0.0.1",
     .help = "Addresses to listen on, separated by commas. Default {default}: only programs on this "
-            "machine can connect. Open it wider only with --auth, or in a network where everyone "
-            "may read and change everything.",
+            "machine can connect. Open it wider only with --auth.",
 });
 
 inline Flag ipv6({
@@ -61,6 +60,30 @@ inline Text unix_socket_prefix({
     .value_name = "DIR",
     .default_value = "/tmp",
     .help = "Directory of the Unix socket mongodb-PORT.sock. Default {default}.",
+});
+
+// The port for monitoring programs (monitoring/port.h).
+inline Integer metrics_port({
+    .name = "metricsPort",
+    .yaml = {"net.metrics.port"},
+    .group = Group::network,
+    .value_name = "PORT",
+    .default_value = 0,
+    .default_text = "none",
+    .range = Range{0, 65535},
+    .range_error = "bad --metricsPort number",
+    .help = "TCP port of GET /metrics: serverStatus as OpenMetrics text, over HTTP or, with "
+            "--tlsMode, HTTPS. With --auth it asks for a login by the Basic scheme. Default "
+            "{default}.",
+});
+
+inline Text metrics_bind_ip({
+    .name = "metricsBindIp",
+    .yaml = {"net.metrics.bindIp"},
+    .group = Group::network,
+    .value_name = "ADDRESSES",
+    .default_value = "127.0.0.1",
+    .help = "Addresses of --metricsPort. Default {default}; others need --auth and --tlsMode.",
 });
 
 }  // namespace options

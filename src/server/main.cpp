@@ -70,7 +70,6 @@ class Listening {
         if (server_ == nullptr) return false;
         try {
             if (!server_->read_certificates()) return false;
-            base::log::info("the certificates were read anew, for connections from now on");
         } catch (const base::Error& error) {
             base::log::error("{}; the certificates that were read before stay in use",
                              error.what());

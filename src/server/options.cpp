@@ -13,6 +13,7 @@
 #include "options/series.h"
 #include "server/given_options.h"
 #include "server/secret_words.h"
+#include "server/start_messages.h"
 #include "server/tls.h"
 #include "server/wire_version.h"
 #include "storage/mmapv1/mapping/data_file_name.h"
@@ -20,6 +21,20 @@
 namespace server {
 
 namespace {
+
+std::vector<std::string> addresses_in(const std::string& text) {
+    std::vector<std::string> parts;
+    size_t begin = 0;
+    while (begin <= text.size()) {
+        const size_t comma = std::min(text.find(',', begin), text.size());
+        std::string part = text.substr(begin, comma - begin);
+        part.erase(0, part.find_first_not_of(' '));
+        part.erase(part.find_last_not_of(' ') + 1);
+        if (!part.empty()) parts.push_back(std::move(part));
+        begin = comma + 1;
+    }
+    return parts;
+}
 
 [[noreturn]] void refuse(const std::string& text, int exit_code = base::kExitBadOptions) {
     throw OptionError(fmt::format("BadValue {}\ntry 'mongod --help' for more information", text),
@@ -149,6 +164,22 @@ void check_replication() {
           "--oplogSize needs --master or --replSet");
 }
 
+// The numbers tell what the clients of others do, and how much.
+void check_metrics() {
+    using namespace options;
+    check(!metrics_bind_ip.is_set() || metrics_port.get() != 0,
+          "--metricsBindIp needs --metricsPort");
+    check(!metrics_addresses().empty(), "--metricsBindIp names no address");
+    for (const std::string& address : metrics_addresses())
+        check(is_local_address(address) ||
+                  (asks_for_login() && tls_options().mode != wire::TlsMode::disabled),
+              fmt::format("--metricsBindIp {}: other machines can connect to it, so that it needs "
+                          "--auth and --tlsMode",
+                          address));
+    check(metrics_port.get() == 0 || metrics_port.get() != port.get(),
+          "--metricsPort has to be another one than --port");
+}
+
 // Checks what one option cannot know of another.
 void check_together(CommandLine& command_line) {
     using namespace options;
@@ -162,6 +193,7 @@ void check_together(CommandLine& command_line) {
     } catch (const base::Error& error) {
         refuse(error.what());
     }
+    check_metrics();
     check(first_user_file.get().empty() || asks_for_login(), "--firstUserFile needs --auth");
     check(!key_file.is_set() || !key_file.get().empty(), "--keyFile is empty");
     check(cluster_auth_mode.get() != "keyFile" || key_file.is_set(),
@@ -212,18 +244,11 @@ void take_command(const std::vector<std::string>& words, CommandLine& command_li
 }  // namespace
 
 std::vector<std::string> bind_addresses() {
-    const std::string text = options::bind_ip.get();
-    std::vector<std::string> parts;
-    size_t begin = 0;
-    while (begin <= text.size()) {
-        const size_t comma = std::min(text.find(',', begin), text.size());
-        std::string part = text.substr(begin, comma - begin);
-        part.erase(0, part.find_first_not_of(' '));
-        part.erase(part.find_last_not_of(' ') + 1);
-        if (!part.empty()) parts.push_back(std::move(part));
-        begin = comma + 1;
-    }
-    return parts;
+    return addresses_in(options::bind_ip.get());
+}
+
+std::vector<std::string> metrics_addresses() {
+    return addresses_in(options::metrics_bind_ip.get());
 }
 
 CommandLine parse_options(const std::vector<std::string>& argv) {

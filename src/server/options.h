@@ -35,7 +35,8 @@ struct CommandLine {
 // `argv` with the program's name first. Sets the options that were given. Throws OptionError.
 CommandLine parse_options(const std::vector<std::string>& argv);
 
-// bind_ip as a list.
+// bind_ip and metricsBindIp as lists.
 std::vector<std::string> bind_addresses();
+std::vector<std::string> metrics_addresses();
 
 }  // namespace server

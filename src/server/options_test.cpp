@@ -193,6 +193,31 @@ TEST(Options, ErrorsOfTheCommandLine) {
     EXPECT_NE(error_of({"--config", "/nonexistent/mongod.conf"}), "");
 }
 
+// Numbers of what the clients of others do are for those who log in, and by TLS.
+TEST(Options, MetricsAreForThisMachineOrForThoseWhoLogIn) {
+    EXPECT_EQ(error_of({"--metricsPort", "9216"}), "");
+    EXPECT_EQ(metrics_addresses(), std::vector<std::string>{"127.0.0.1"});
+    EXPECT_EQ(error_of({"--metricsPort", "9216", "--metricsBindIp", "localhost,127.0.0.2,::1"}),
+              "");
+    const std::vector<std::string> login{"--auth"};
+    const std::vector<std::string> tls{"--tlsMode", "allowTLS", "--tlsCertificateKeyFile", "x"};
+    const auto error_with = [](const char* address, std::vector<std::string> more) {
+        more.insert(more.end(), {"--metricsPort", "9216", "--metricsBindIp", address});
+        return error_of(more);
+    };
+    for (const char* address : {"0.0.0.0", "::", "127.0.0.1,10.0.0.1", "127.example.com"}) {
+        for (const std::vector<std::string>& more : {{}, login, tls})
+            EXPECT_NE(error_with(address, more).find("needs --auth and --tlsMode"),
+                      std::string::npos);
+        std::vector<std::string> both = login;
+        both.insert(both.end(), tls.begin(), tls.end());
+        EXPECT_EQ(error_with(address, both), "");
+    }
+    EXPECT_NE(error_of({"--metricsBindIp", "127.0.0.1"}), "");
+    EXPECT_NE(error_of({"--metricsPort", "27017"}), "") << "clients connect there";
+    EXPECT_NE(error_of({"--metricsPort", "65536"}), "");
+}
+
 TEST(Options, JournalOptionsAreCheckedTogether) {
     EXPECT_EQ(
         error_of({"--journal", "--nojournal"}),

@@ -172,6 +172,7 @@ command::ServerContext Server::make_context(const CommandLine& command_line,
     context.parsed_options = command_line.parsed;
     context.request_shutdown = std::move(request_shutdown);
     context.rotate_log = [this] { log_.rotate(); };
+    context.read_certificates = [this] { return read_certificates(); };
     context.connections = [this] {
         const wire::Listener::Stats stats = listener_->stats();
         return command::ConnectionCounts{stats.connections_open, stats.connections_available,
@@ -336,6 +337,7 @@ void Server::repair() {
 }
 
 void Server::listen() {
+    bind_metrics_port();
     listener_ = std::make_unique<wire::Listener>(*service_, listener_options());
     listener_->bind();
     options::incomplete_message_seconds.follow(
@@ -345,10 +347,28 @@ void Server::listen() {
         prepare_users(service_->contexts(), service_->access_control().users,
                       member_ == nullptr || !member_->role().follows());
     command::log_startup(*catalog_, context_);
+    if (metrics_ != nullptr) metrics_->start();
     listener_->start();
     start_background();
     start_following();
     base::log::info("waiting for connections on port {}", listener_->port());
+}
+
+// Who can connect to the server finds this port, too.
+void Server::bind_metrics_port() {
+    if (options::metrics_port.get() == 0) return;
+    monitoring::PortOptions port;
+    port.addresses = metrics_addresses();
+    port.port = static_cast<int>(options::metrics_port.get());
+    port.asks_for_login = service_->access_control().enabled;
+    port.data_directory = context_.data_directory;
+    const wire::TlsMode mode = tls_options().mode;
+    if (mode != wire::TlsMode::disabled) port.tls = [this] { return listener_->tls_files(); };
+    // A password is not to be readable on the network.
+    port.tls_required =
+        mode == wire::TlsMode::required || !std::ranges::all_of(port.addresses, is_local_address);
+    metrics_ = std::make_unique<monitoring::Port>(*service_, std::move(port));
+    base::log::info("metrics at /metrics of port {}", options::metrics_port.get());
 }
 
 void Server::start_background() {
@@ -395,6 +415,7 @@ bool Server::end_connections() {
     sched::Operation::interrupt_all();
     service_->fsync_lock().end();
     background_.clear();
+    metrics_ = nullptr;
     if (elections_ != nullptr) elections_->stop();
     follower_ = nullptr;
     reporter_ = nullptr;
@@ -410,6 +431,7 @@ bool Server::read_certificates() {
     DCHECK(listener_ != nullptr);
     if (identity_.tls != nullptr) identity_.tls->read_anew();
     listener_->read_certificates();
+    base::log::info("the certificates were read anew, for connections from now on");
     return true;
 }
 

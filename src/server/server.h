@@ -11,6 +11,7 @@
 
 #include "catalog/catalog.h"
 #include "command/request/service.h"
+#include "monitoring/port.h"
 #include "oplog/log.h"
 #include "query/expression/filter_expression.h"
 #include "replica/elections.h"
@@ -60,6 +61,7 @@ class Server {
     void follow_options();
     void set_memory_limits();
     void start_background();
+    void bind_metrics_port();
     bool end_connections();
 
     LogSetup& log_;
@@ -74,6 +76,7 @@ class Server {
     std::unique_ptr<replica::Elections> elections_;       // null: it elects no primary
     std::unique_ptr<command::Service> service_;
     std::unique_ptr<wire::Listener> listener_;
+    std::unique_ptr<monitoring::Port> metrics_;  // null: it has none
     std::vector<std::unique_ptr<Periodic>> background_;
     std::unique_ptr<replica::Heartbeats> heartbeats_;  // null: of no set, as the next
     std::unique_ptr<replica::Tailer> follower_;

@@ -64,7 +64,8 @@ std::string host_name() {
 }
 
 bool is_local_address(const std::string& address) {
-    return address == "localhost" || address == "::1" || address.rfind("127.", 0) == 0;
+    const bool is_number = address.find_first_not_of("0123456789.") == std::string::npos;
+    return address == "localhost" || address == "::1" || (is_number && address.starts_with("127."));
 }
 
 void log_banner(const CommandLine& command_line) {

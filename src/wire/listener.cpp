@@ -354,6 +354,11 @@ void Listener::read_certificates() {
     impl_->tls->read_anew();
 }
 
+std::shared_ptr<ssl_ctx_st> Listener::tls_files() const {
+    DCHECK(impl_->tls != nullptr);
+    return impl_->tls->files();
+}
+
 void Listener::start() {
     Impl* impl = impl_.get();
     DCHECK(!impl->sockets.empty());

@@ -68,6 +68,9 @@ class Listener {
     // from any thread. Throws base::Error that names one which cannot be used, and changes nothing
     // then. REQUIRES: TLS is spoken.
     void read_certificates();
+    // What connections that begin now encrypt with, for another port of this server; from any
+    // thread. REQUIRES: TLS is spoken.
+    std::shared_ptr<ssl_ctx_st> tls_files() const;
 
     int port() const;                             // the bound one
     const std::string& unix_socket_path() const;  // empty if there is none

@@ -108,6 +108,8 @@ class TlsContext {
     TlsMode mode() const { return mode_; }
     // Reads the files anew, for the streams that follow; from any thread. Throws as TlsFiles does.
     void read_anew() { files_.read_anew(); }
+    // What streams that begin now are made of.
+    std::shared_ptr<ssl_ctx_st> files() const { return files_.get(); }
     // Makes the stream of a connected socket, which stays the caller's.
     std::unique_ptr<TlsStream> open(int fd) const;
     // Has a thread run `work`, soon.

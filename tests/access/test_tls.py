@@ -287,6 +287,12 @@ class Tls(unittest.TestCase):
             pass
         running.process.send_signal(signal.SIGHUP)
         wait_until('it refuses them', lambda: "certificate in '%s'" % path in running.tail())
+        with self.assertRaisesRegex(pymongo.errors.OperationFailure, path):
+            stays.admin.command('rotateCertificates')
+        self.refused(running)
+        shutil.copyfile(self.files.server, path)
+        stays.admin.command('rotateCertificates', message='the first ones again')
+        self.assertEqual(self.connect(running).run({'ping': 1})['ok'], 1)
         self.assertEqual(stays.test.c.count_documents({}), 2)
 
     def test_an_encrypted_key_whose_password_is_shown_nowhere(self):

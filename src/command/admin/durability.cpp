@@ -1,8 +1,9 @@
-// fsync, fsyncUnlock, journalLatencyTest, shutdown, logRotate, profile (wire spec 2.4, journal spec
-// 5.4 to 5.6).
+// fsync, fsyncUnlock, journalLatencyTest, shutdown, logRotate, rotateCertificates, profile (wire
+// spec 2.4, journal spec 5.4 to 5.6).
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "bson/json.h"
 #include "command/access/local_rule.h"
 #include "command/admin/admin.h"
 #include "command/request/invocation.h"
@@ -60,6 +61,16 @@ void run_log_rotate(Invocation& invocation) {
     if (invocation.service.context().rotate_log) invocation.service.context().rotate_log();
 }
 
+// The message is for the log alone.
+void run_rotate_certificates(Invocation& invocation) {
+    const bson::Element message = invocation.body["message"];
+    if (message.is_string()) base::log::info("CMD rotateCertificates: {}", bson::to_text(message));
+    const auto& read = invocation.service.context().read_certificates;
+    if (!read || !read())
+        base::fail(base::kIllegalOperation,
+                   "there are no certificates to read: this server speaks no TLS (--tlsMode)");
+}
+
 // A level of -1 only asks, and by old messages what is no number does. slowms is the whole
 // server's, the level this database's.
 void run_profile(Invocation& invocation) {
@@ -95,6 +106,7 @@ constexpr Field kShutdownFields[] = {
     without_effect("force", types::flag),
     without_effect("timeoutSecs", types::number),
 };
+constexpr Field kRotateFields[] = {{"message", types::string}};
 constexpr Field kProfileFields[] = {
     {"slowms", types::number},
     refused("sampleRate", "3.6"),
@@ -113,6 +125,9 @@ constexpr Command kCommands[] = {
      needs::on_cluster(auth::action::shutdown), kShutdownFields},
     {"logRotate", "", kAdminOnly | kLocalOnly, LockKind::none, "start a new log file",
      run_log_rotate, needs::on_cluster(auth::action::logRotate)},
+    {"rotateCertificates", "", kAdminOnly | kLocalOnly | kOnAnyMember, LockKind::none,
+     "read the files of TLS anew, for connections from now on", run_rotate_certificates,
+     needs::on_cluster(auth::action::rotateCertificates), kRotateFields},
     {"profile", "", kOnAnyMember, LockKind::write, "{ profile: -1 | 0 | 1 | 2, slowms }",
      run_profile, needs::on_database(auth::action::enableProfiler), kProfileFields},
 };

@@ -11,6 +11,8 @@
 #include "dialect/collections.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
+#include "sched/tick.h"
+#include "storage/validate_fields.h"
 
 namespace command {
 
@@ -79,30 +81,74 @@ void run_touch(Invocation& invocation) {
     base::log::info("touching namespace {} complete", ns);
 }
 
-// `dialect`: today's tells the number of keys by the name of the index, 2.6's by its namespace.
-void append_validate(const std::string& ns, storage::CollectionStore& store,
-                     const storage::ValidateOptions& options, dialect::Dialect dialect,
+// Whether the validator takes the document, if it is new.
+bool fits(const catalog::Collection& collection, bson::Doc doc) try {
+    collection.validator()->check(collection.ns(), doc, nullptr);
+    return true;
+} catch (const base::Error& error) {
+    if (error.code() != base::kDocumentValidationFailure) throw;
+    return false;
+}
+
+// Returns how many documents do not fit the validator. By the action "warn" the log names them.
+int64_t count_unfit(catalog::Collection& collection) {
+    if (collection.validator() == nullptr) return 0;
+    int64_t unfit = 0;
+    const storage::HeldCursor cursor = collection.records().cursor(storage::Direction::forward);
+    while (const auto record = cursor->next()) {
+        sched::tick_bytes(record->doc.size(), sched::PerTick::converted);
+        if (!fits(collection, record->doc)) ++unfit;
+    }
+    return unfit;
+}
+
+void append_texts(bson::Builder& out, std::string_view name, const std::vector<std::string>& texts,
+                  int64_t left_out = 0) {
+    bson::Builder list = out.sub_array(name);
+    for (const std::string& text : texts)
+        list.push(text);
+    if (left_out != 0) list.push(fmt::format("and {} more", left_out));
+}
+
+// Appends what an engine says, and what later servers count beside that. `collection`: null for the
+// namespace of an index.
+void append_findings(bson::Doc metrics, bool is_valid, catalog::Collection* collection,
                      bson::Builder& reply) {
+    reply.append_all(metrics);
+    if (collection == nullptr) return;
+    // Damaged documents are not to be matched.
+    const int64_t unfit = is_valid ? count_unfit(*collection) : 0;
+    reply.append_number("nNonCompliantDocuments", unfit);
+    std::vector<std::string> warnings;
+    if (unfit != 0) warnings.push_back(fmt::format("{} documents do not fit the validator", unfit));
+    append_texts(reply, "warnings", warnings);
+}
+
+// `dialect`: today's tells the number of keys by the name of the index, 2.6's by its namespace.
+void append_validate(const std::string& ns, catalog::Collection* collection,
+                     storage::CollectionStore& store, const storage::ValidateOptions& options,
+                     dialect::Dialect dialect, bson::Builder& reply) {
+    const bool tells_more = dialect.has(dialect::kRepliesTellMore);
     reply.append("ns", ns);
     if (dialect.has(dialect::kCollectionsHaveUuids))
         catalog::append_uuid(reply, "uuid", catalog::uuid_of(ns, store.options()));
-    const storage::ValidateReport report = store.validate(options, reply);
+    bson::Builder metrics;
+    const storage::ValidateReport report = store.validate(options, metrics);
+    if (tells_more) {
+        append_findings(metrics.doc(), report.valid(), collection, reply);
+    } else {
+        for (const bson::Element& e : metrics.doc())
+            if (e.name() != storage::kInvalidDocuments) reply.append(e);
+    }
     reply.append("nIndexes", report.index_count);
     {
         bson::Builder keys = reply.sub_object("keysPerIndex");
-        const size_t before_name =
-            dialect.has(dialect::kRepliesTellMore) ? ns.size() + std::string_view(".$").size() : 0;
+        const size_t before_name = tells_more ? ns.size() + std::string_view(".$").size() : 0;
         for (const auto& [index_ns, count] : report.keys_per_index)
             keys.append_number(std::string_view(index_ns).substr(before_name), count);
     }
     reply.append("valid", report.valid());
-    {
-        bson::Builder errors = reply.sub_array("errors");
-        for (const std::string& text : report.errors)
-            errors.push(text);
-        if (report.errors_left_out != 0)
-            errors.push(fmt::format("and {} more", report.errors_left_out));
-    }
+    append_texts(reply, "errors", report.errors, report.errors_left_out);
     if (!options.full)
         reply.append("warning",
                      "Some checks omitted for speed. use {full:true} option to do more thorough "
@@ -118,7 +164,8 @@ void run_validate(Invocation& invocation) {
     const std::string ns = invocation.ns();
     storage::ValidateOptions options;
     options.full = invocation.body["full"].truthy();
-    options.scan_data = invocation.body["scandata"].truthy() || options.full;
+    options.scan_data = invocation.body["scandata"].truthy() || options.full ||
+                        invocation.dialect().has(dialect::kRepliesTellMore);
     options.derive_keys = catalog::key_deriver();
     CollectionLock lock(invocation.client, ns, false);
     catalog::Database* db = lock.database();
@@ -135,7 +182,8 @@ void run_validate(Invocation& invocation) {
     if (lock.collection() != nullptr)
         for (const auto& index : lock.collection()->indexes())
             base::log::info("validating index {}.${}", ns, index->name);
-    append_validate(ns, *store, options, invocation.dialect(), *invocation.reply);
+    append_validate(ns, lock.collection(), *store, options, invocation.dialect(),
+                    *invocation.reply);
 }
 
 void run_repair_database(Invocation& invocation) {

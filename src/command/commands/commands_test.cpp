@@ -498,6 +498,12 @@ TEST_P(CommandsTest, ValidateFindsAllInOrder) {
     const bson::Object result = run(R"({"validate": "c", "full": true})");
     EXPECT_EQ(text(result, "valid"), "true");
     EXPECT_EQ(text(result, "errors"), "[]");
+    for (const char* name : {"nInvalidDocuments", "nNonCompliantDocuments"}) {
+        EXPECT_EQ(text(run(R"({"validate": "c"})"), name), "0");
+        EXPECT_FALSE(run_old(R"({"validate": "c", "full": true})").doc().has(name));
+    }
+    run(R"({"collMod": "c", "validator": {"a": {"$exists": true}}})");
+    EXPECT_EQ(text(run(R"({"validate": "c"})"), "nNonCompliantDocuments"), "1");
 }
 
 TEST_P(DurableCommandsTest, JournalledWritesWaitForTheCommit) {

@@ -32,15 +32,7 @@ void append_storage(catalog::Collection& collection, int64_t scale, bson::Builde
     DCHECK(scale >= 1);
     bson::Builder stats = out.sub_object("storageStats");
     append_collection_stats(&collection, collection.store(), scale, false, stats);
-    append_capped_size(collection.store(), scale, stats);
-    const storage::RecordStoreStats metrics = collection.records().stats();
-    int64_t index_bytes = 0;
-    for (const auto& index : collection.indexes())
-        index_bytes += index->store == nullptr ? 0 : index->store->storage_bytes();
-    stats.append_number("totalSize", (metrics.storage_bytes + index_bytes) / scale)
-        .append("freeStorageSize", int32_t{0})
-        .append("scaleFactor", static_cast<int32_t>(scale));
-    if (!metrics.capped) stats.append("capped", false);
+    append_more_stats(&collection, collection.store(), scale, stats);
 }
 
 query::DocumentSource coll_stats(Invocation& invocation, const std::string& ns,

@@ -80,6 +80,39 @@ TEST_P(UsageCountersTest, WhatMonitorsReadIsToldByToday) {
     EXPECT_FALSE(run_old(R"({"dbStats": 1})")["totalSize"]);
 }
 
+TEST_P(UsageCountersTest, CommandsAreCountedWhenTheyAreAnswered) {
+    const auto count = [this](const std::string& name) {
+        return run(R"({"serverStatus": 1})", "admin").doc().at_path("metrics.commands." + name);
+    };
+    EXPECT_EQ(count("distinct.total").as_int64(), 0);
+    run(R"({"distinct": "c", "key": "a"})");
+    run(R"({"distinct": "c", "key": 1})");
+    run_old(R"({"distinct": "c", "key": "a"})");
+    EXPECT_EQ(count("distinct.total").as_int64(), 3);
+    EXPECT_EQ(count("distinct.failed").as_int64(), 1);
+    run(R"({"isMaster": 1})");
+    run(R"({"ismaster": 1})");
+    EXPECT_EQ(count("isMaster.total").as_int64(), 2) << "by either name";
+    const int64_t unknown = count("<UNKNOWN>").as_int64();
+    run(R"({"nothing": 1})");
+    EXPECT_EQ(count("<UNKNOWN>").as_int64(), unknown + 1);
+    EXPECT_FALSE(run(R"({"serverStatus": 1, "metrics": {"commands": false}})", "admin")
+                     .doc()
+                     .at_path("metrics.commands"));
+    EXPECT_FALSE(run_old(R"({"serverStatus": 1})", "admin").doc().at_path("metrics.commands"));
+}
+
+TEST_P(UsageCountersTest, CursorsAreCountedForToday) {
+    run(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
+    run(R"({"find": "c", "batchSize": 1})");
+    const bson::Object today = run(R"({"serverStatus": 1})", "admin");
+    EXPECT_EQ(today.doc().at_path("metrics.cursor.totalOpened").as_int64(), 1);
+    EXPECT_EQ(today.doc().at_path("metrics.cursor.moreThanOneBatch").as_int64(), 0);
+    EXPECT_EQ(today.doc().at_path("metrics.cursor.lifespan.lessThan1Second").as_int64(), 0);
+    const bson::Object old = run_old(R"({"serverStatus": 1})", "admin");
+    EXPECT_FALSE(old.doc().at_path("metrics.cursor.totalOpened"));
+}
+
 TEST_P(UsageCountersTest, ADroppedCollectionBeginsAnew) {
     run(R"({"insert": "c", "documents": [{"_id": 1}]})");
     run(R"({"drop": "c"})");

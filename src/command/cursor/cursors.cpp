@@ -126,6 +126,9 @@ CursorManager::Slots::iterator CursorManager::erase(Slots::iterator at) {
     held_.disk -= at->second.held.disk;
     held_.descriptors -= at->second.held.descriptors;
     DCHECK(held_.memory >= 0 && held_.disk >= 0 && held_.descriptors >= 0);
+    const auto lived = Cursor::Clock::now() - at->second.opened;
+    const auto longer = std::ranges::upper_bound(kLifespans, lived);
+    ++ever_.ended[static_cast<size_t>(longer - std::begin(kLifespans))];
     return slots_.erase(at);
 }
 
@@ -141,7 +144,7 @@ std::unique_ptr<Cursor> CursorManager::take_left_behind() {
     if (oldest == slots_.end()) return nullptr;
     std::unique_ptr<Cursor> taken = std::move(oldest->second.cursor);
     erase(oldest);
-    ++timed_out_;
+    ++ever_.timed_out;
     return taken;
 }
 
@@ -174,9 +177,11 @@ int64_t CursorManager::add(std::unique_ptr<Cursor> cursor) {
     slot.owners = cursor->owners;
     slot.opener = cursor->opener;
     slot.no_timeout = cursor->no_timeout;
+    slot.opened = cursor->last_used;
     int64_t& of_opener = by_opener_[cursor->opener];
     slots_.emplace(id, std::move(slot)).first->second.cursor = std::move(cursor);
     ++of_opener;
+    ++ever_.opened;
     return id;
 }
 
@@ -185,6 +190,7 @@ std::unique_ptr<Cursor> CursorManager::pin(int64_t id) {
     const auto found = slots_.find(id);
     if (found == slots_.end() || found->second.killed) return nullptr;
     if (found->second.cursor == nullptr) base::fail(kCursorInUse, "{}", kInUseText);
+    if (!std::exchange(found->second.asked_on, true)) ++ever_.asked_on;
     return std::move(found->second.cursor);
 }
 
@@ -281,7 +287,7 @@ size_t CursorManager::expire(std::chrono::milliseconds idle) {
         return old;
     });
     const std::lock_guard guard(mutex_);
-    timed_out_ += static_cast<int64_t>(count);
+    ever_.timed_out += static_cast<int64_t>(count);
     return count;
 }
 
@@ -315,7 +321,7 @@ void CursorManager::take_largest(int64_t Held::*kind, int64_t limit, std::string
                         most->first, most->second.ns, held_.*kind, what, most->second.held.*kind);
         taken.push_back(std::move(most->second.cursor));
         erase(most);
-        ++timed_out_;
+        ++ever_.timed_out;
     }
 }
 
@@ -330,9 +336,8 @@ std::optional<CursorManager::Owned> CursorManager::owned(int64_t id) const {
 
 CursorManager::Counts CursorManager::counts() const {
     const std::lock_guard guard(mutex_);
-    Counts counts;
+    Counts counts = ever_;
     counts.open = static_cast<int64_t>(slots_.size());
-    counts.timed_out = timed_out_;
     for (const auto& [id, slot] : slots_) {
         counts.pinned += slot.cursor == nullptr ? 1 : 0;
         counts.no_timeout += slot.no_timeout ? 1 : 0;

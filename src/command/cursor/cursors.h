@@ -7,6 +7,7 @@
 // The room cursor: results that are read in batches, those of queries above all, and who ends them.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -210,8 +211,15 @@ class CursorManager {
         int64_t pinned = 0;
         int64_t no_timeout = 0;
         int64_t timed_out = 0;
+        int64_t opened = 0;    // since the start, as the next ones
+        int64_t asked_on = 0;  // whose second batch was asked for
+        // Those that have ended, by the first of kLifespans that is longer than theirs.
+        std::array<int64_t, 7> ended{};
     };
     Counts counts() const;
+    static constexpr std::chrono::seconds kLifespans[] = {
+        std::chrono::seconds(1),  std::chrono::seconds(5),  std::chrono::seconds(15),
+        std::chrono::seconds(30), std::chrono::seconds(60), std::chrono::seconds(600)};
 
   private:
     struct Slot {
@@ -226,6 +234,8 @@ class CursorManager {
         std::vector<std::string> owners;
         int64_t opener = 0;
         Held held;
+        Cursor::Clock::time_point opened;
+        bool asked_on = false;
         bool no_timeout = false;
         bool left_behind = false;
         bool killed = false;
@@ -244,7 +254,7 @@ class CursorManager {
     Slots slots_;                                     // guarded by mutex_
     std::unordered_map<int64_t, int64_t> by_opener_;  // how many; guarded by mutex_
     Held held_;                                       // by all; guarded by mutex_
-    int64_t timed_out_ = 0;
+    Counts ever_;                                     // since the start; guarded by mutex_
 };
 
 }  // namespace command

@@ -42,6 +42,20 @@ TEST(CursorManager, PinnedCursorsAreBusyAndAreReturned) {
     EXPECT_EQ(manager.pin(id + 1), nullptr);
 }
 
+TEST(CursorManager, AllThereEverWereAreCounted) {
+    CursorManager manager;
+    const int64_t used = manager.add(list_cursor(1));
+    manager.add(list_cursor(1));
+    for (int i = 0; i < 2; ++i)
+        manager.unpin(manager.pin(used));
+    EXPECT_EQ(manager.counts().opened, 2);
+    EXPECT_EQ(manager.counts().asked_on, 1);
+    EXPECT_EQ(manager.counts().ended[0], 0);
+    EXPECT_TRUE(manager.kill(used));
+    EXPECT_EQ(manager.counts().opened, 2);
+    EXPECT_EQ(manager.counts().ended[0], 1) << "in less than a second";
+}
+
 TEST(CursorManager, KilledWhilePinnedIsGoneAfterwards) {
     CursorManager manager;
     const int64_t id = manager.add(list_cursor(1));

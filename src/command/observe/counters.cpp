@@ -8,12 +8,12 @@
 namespace command {
 
 void OpCounters::append_to(bson::Builder& out) const {
-    out.append("insert", static_cast<int32_t>(insert.load()))
-        .append("query", static_cast<int32_t>(query.load()))
-        .append("update", static_cast<int32_t>(update.load()))
-        .append("delete", static_cast<int32_t>(remove.load()))
-        .append("getmore", static_cast<int32_t>(getmore.load()))
-        .append("command", static_cast<int32_t>(command.load()));
+    out.append_number("insert", insert.load())
+        .append_number("query", query.load())
+        .append_number("update", update.load())
+        .append_number("delete", remove.load())
+        .append_number("getmore", getmore.load())
+        .append_number("command", command.load());
 }
 
 std::shared_ptr<Top::Entry> Top::entry(std::string_view ns) {

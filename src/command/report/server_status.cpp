@@ -21,16 +21,16 @@ namespace command {
 
 namespace {
 
-int32_t int32_of(const std::atomic<int64_t>& value) {
-    return static_cast<int32_t>(value.load(std::memory_order_relaxed));
+int64_t value(const std::atomic<int64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
 }
 
 void append_asserts(const Asserts& asserts, bson::Builder& out) {
-    out.append("regular", int32_of(asserts.regular))
-        .append("warning", int32_of(asserts.warning))
-        .append("msg", int32_of(asserts.msg))
-        .append("user", int32_of(asserts.user))
-        .append("rollovers", int32_of(asserts.rollovers));
+    out.append_number("regular", value(asserts.regular))
+        .append_number("warning", value(asserts.warning))
+        .append_number("msg", value(asserts.msg))
+        .append_number("user", value(asserts.user))
+        .append_number("rollovers", value(asserts.rollovers));
 }
 
 void append_connections(const ServerContext& context, bson::Builder& out) {
@@ -66,7 +66,7 @@ void append_extra_info(bson::Builder& out) {
     getrusage(RUSAGE_SELF, &usage);
     out.append("note", "fields vary by platform")
         .append_number("heap_usage_bytes", static_cast<int64_t>(mallinfo2().uordblks))
-        .append("page_faults", static_cast<int32_t>(usage.ru_majflt));
+        .append_number("page_faults", static_cast<int64_t>(usage.ru_majflt));
 }
 
 void append_index_counters(bson::Builder& out) {
@@ -80,7 +80,7 @@ void append_network(const ServerContext& context, bson::Builder& out) {
     if (context.network) counts = context.network();
     out.append("bytesIn", counts.bytes_in)
         .append("bytesOut", counts.bytes_out)
-        .append("numRequests", static_cast<int32_t>(counts.requests));
+        .append_number("numRequests", counts.requests);
 }
 
 void append_record_stats(catalog::Catalog& catalog, bson::Builder& out) {
@@ -104,13 +104,24 @@ void append_mem(const storage::Durability& durability, bson::Builder& out) {
     if (durability.journaling()) out.append("mappedWithJournal", mb(mapped * 2));
 }
 
-int64_t value(const std::atomic<int64_t>& counter) {
-    return counter.load(std::memory_order_relaxed);
+void append_lifespans(const CursorManager::Counts& counts, bson::Builder& out) {
+    constexpr const char* kNames[] = {
+        "lessThan1Second", "lessThan5Seconds",  "lessThan15Seconds",          "lessThan30Seconds",
+        "lessThan1Minute", "lessThan10Minutes", "greaterThanOrEqual10Minutes"};
+    static_assert(std::size(kNames) == std::size(CursorManager::kLifespans) + 1);
+    bson::Builder lifespan = out.sub_object("lifespan");
+    for (size_t i = 0; i < counts.ended.size(); ++i)
+        lifespan.append(kNames[i], counts.ended[i]);
 }
 
-void append_cursor_metrics(const CursorManager::Counts& counts, bson::Builder& out) {
+void append_cursor_metrics(const CursorManager::Counts& counts, bool tells_more,
+                           bson::Builder& out) {
     bson::Builder cursor = out.sub_object("cursor");
     cursor.append("timedOut", counts.timed_out);
+    if (tells_more) {
+        cursor.append("totalOpened", counts.opened).append("moreThanOneBatch", counts.asked_on);
+        append_lifespans(counts, cursor);
+    }
     bson::Builder open = cursor.sub_object("open");
     open.append("noTimeout", counts.no_timeout)
         .append("pinned", counts.pinned)
@@ -150,9 +161,16 @@ void append_replication_metrics(const replica::Member* member, bson::Builder& ou
     append_no_time(preload, "indexes");
 }
 
-void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors,
-                    const replica::Member* member, bson::Builder& out) {
-    append_cursor_metrics(cursors, out);
+// `wanted`: the request's field of that name, by which parts can be left out.
+void append_metrics(Service& service, const bson::Element& wanted, bool tells_more,
+                    bson::Builder& out) {
+    const Metrics& metrics = service.metrics();
+    const bson::Element commands = wanted.is_object() ? wanted.as_doc()["commands"] : wanted;
+    if (tells_more && (commands.missing() || commands.truthy())) {
+        bson::Builder counts = out.sub_object("commands");
+        service.commands().append_counts(service.context().test_commands, counts);
+    }
+    append_cursor_metrics(service.cursors().counts(), tells_more, out);
     {
         bson::Builder document = out.sub_object("document");
         document.append("deleted", value(metrics.deleted))
@@ -184,7 +202,7 @@ void append_metrics(const Metrics& metrics, const CursorManager::Counts& cursors
         bson::Builder record = out.sub_object("record");
         record.append("moves", value(metrics.moves));
     }
-    append_replication_metrics(member, out);
+    append_replication_metrics(service.context().member, out);
     {
         const storage::FreeSpaceSearches& searches = storage::free_space_searches();
         bson::Builder storage = out.sub_object("storage");
@@ -298,7 +316,7 @@ void append_server_status(Service& service, bson::Doc request, bool tells_more,
             append_mem(service.durability(), mem);
         }
         bson::Builder metrics = reply.sub_object("metrics");
-        append_metrics(service.metrics(), service.cursors().counts(), context.member, metrics);
+        append_metrics(service, wanted, tells_more, metrics);
     }
     {
         bson::Builder engine = reply.sub_object("storageEngine");

@@ -81,13 +81,8 @@ void run_coll_stats(Invocation& invocation) {
     invocation.reply->append_all(head);
     append_collection_stats(lock.collection(), *store, scale, invocation.body["verbose"].truthy(),
                             *invocation.reply);
-    if (invocation.dialect().has(dialect::kRepliesTellMore)) {
-        append_capped_size(*store, scale, *invocation.reply);
-        DatabaseTotals totals;
-        if (lock.collection() != nullptr) totals.add(*lock.collection());
-        invocation.reply->append_number("totalSize", totals.total_bytes() / scale);
-    }
-    append_scale_factor(invocation, scale);
+    if (invocation.dialect().has(dialect::kRepliesTellMore))
+        append_more_stats(lock.collection(), *store, scale, *invocation.reply);
 }
 
 // Appends what the file system of the data has, if there is one.
@@ -375,10 +370,23 @@ void append_collection_stats(catalog::Collection* collection, storage::Collectio
     if (verbose) store.append_verbose_stats(out, scale);
 }
 
-void append_capped_size(storage::CollectionStore& store, int64_t scale, bson::Builder& out) {
+void append_more_stats(catalog::Collection* collection, storage::CollectionStore& store,
+                       int64_t scale, bson::Builder& out) {
     DCHECK(scale >= 1);
     const storage::RecordStoreStats stats = store.records().stats();
-    if (stats.capped) out.append_number("maxSize", stats.capped_bytes / scale);
+    DatabaseTotals totals;
+    if (collection != nullptr) totals.add(*collection);
+    if (stats.capped)
+        out.append_number("maxSize", stats.capped_bytes / scale);
+    else
+        out.append("capped", false);
+    out.append_number("totalSize", totals.total_bytes() / scale)
+        .append("freeStorageSize", int32_t{0})
+        .append("scaleFactor", static_cast<int32_t>(scale));
+    bson::Builder builds = out.sub_array("indexBuilds");
+    if (collection == nullptr) return;
+    for (const auto& index : collection->indexes())
+        if (!index->ready) builds.push(index->name);
 }
 
 Family stats_commands() {

@@ -12,7 +12,9 @@ namespace command {
 void append_collection_stats(catalog::Collection* collection, storage::CollectionStore& store,
                              int64_t scale, bool verbose, bson::Builder& out);
 
-// Appends the field that later servers add for a capped collection: maxSize.
-void append_capped_size(storage::CollectionStore& store, int64_t scale, bson::Builder& out);
+// Appends the fields that later servers add: maxSize of a capped one, totalSize and others. The
+// same as above.
+void append_more_stats(catalog::Collection* collection, storage::CollectionStore& store,
+                       int64_t scale, bson::Builder& out);
 
 }  // namespace command

@@ -481,7 +481,15 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
     DCHECK(sched::Operation::current() == &client.operation());
     LastError& last_error = client.last_error();
     const size_t start = reply.size();
+    invocation.name = invocation.body.first().name();
+    Registry::Found found = service.commands().look_up(invocation.name);
+    if (found.command != nullptr && (found.command->flags & kTestOnly) != 0 &&
+        !service.context().test_commands)
+        found = service.commands().unknown();
+    const Command* const command = found.command;
     const auto fail_with = [&](const base::Error& error) {
+        found.counts->total.fetch_add(1, std::memory_order_relaxed);
+        found.counts->failed.fetch_add(1, std::memory_order_relaxed);
         DCHECK(reply.size() >= start);
         reply.truncate(start);
         invocation.suspension = {};
@@ -502,10 +510,6 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
         if (invocation.dialect().has(dialect::kMembersTellTime))
             append_cluster_time(service.context(), out);
     };
-    invocation.name = invocation.body.first().name();
-    const Command* command = service.commands().find(invocation.name);
-    if (command != nullptr && (command->flags & kTestOnly) != 0 && !service.context().test_commands)
-        command = nullptr;
     if (command != nullptr && command->lock != LockKind::none &&
         should_defer(client, invocation.db, command->lock == LockKind::write, invocation.body))
         return invocation.wait_for_turn();
@@ -558,6 +562,7 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
         client.report().failed(base::kInternalError, e.what());
         return;
     }
+    found.counts->total.fetch_add(1, std::memory_order_relaxed);
     const bool by_concern = (command->lock == LockKind::write || invocation.wrote) &&
                             invocation.concern.waits() && !invocation.skip_concern;
     // The data files alone can have it, if there is no journal.

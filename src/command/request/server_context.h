@@ -45,6 +45,9 @@ struct ServerContext {
     // Starts a clean shutdown and returns; the connection that asked is closed without a reply.
     std::function<void()> request_shutdown;
     std::function<void()> rotate_log;
+    // rotateCertificates: reads the files of TLS anew; false: no TLS is spoken. Throws base::Error
+    // for one that cannot be used.
+    std::function<bool()> read_certificates;
     // journalLatencyTest: measures and appends its reply; empty without a journal.
     std::function<void(bson::Builder&)> journal_latency_test;
     std::function<ConnectionCounts()> connections;

@@ -17,6 +17,7 @@
 #include "storage/contract/memory_records.h"
 #include "storage/engine.h"
 #include "storage/renamed.h"
+#include "storage/validate_fields.h"
 
 namespace storage::contract {
 
@@ -85,6 +86,7 @@ class MemoryCollection : public CollectionStore {
                 metrics.append("max", std::numeric_limits<int64_t>::max());
         }
         metrics.append_number("nrecords", records_.count());
+        if (options.scan_data) metrics.append_number(kInvalidDocuments, 0);
         for (const auto& part : parts_) {
             report.index_count += part->ready ? 1 : 0;
             report.keys_per_index.emplace_back(ns_ + ".$" + name_of(*part),

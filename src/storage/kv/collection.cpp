@@ -13,6 +13,7 @@
 #include "storage/kv/bytes.h"
 #include "storage/renamed.h"
 #include "storage/stored_options.h"
+#include "storage/validate_fields.h"
 
 namespace kv {
 
@@ -226,7 +227,10 @@ ValidateReport Collection::validate(const ValidateOptions& options, bson::Builde
         else
             metrics.append("max", static_cast<int32_t>(max));
     }
-    metrics.append_number("nrecords", check_records(options.full || options.scan_data, report));
+    int64_t invalid = 0;
+    const bool whole = options.full || options.scan_data;
+    metrics.append_number("nrecords", check_records(whole, report, &invalid));
+    if (options.scan_data) metrics.append_number(storage::kInvalidDocuments, invalid);
     for (const auto& part : parts_) {
         report.index_count += part->ready ? 1 : 0;
         const int64_t keys = part->index.validate([&](const std::string& text) {
@@ -240,7 +244,7 @@ ValidateReport Collection::validate(const ValidateOptions& options, bson::Builde
 }
 
 // Returns how many there are.
-int64_t Collection::check_records(bool whole, ValidateReport& report) const {
+int64_t Collection::check_records(bool whole, ValidateReport& report, int64_t* invalid) const {
     int64_t records = 0, bytes = 0;
     const auto rows = store_.session().cursor(records_->table());
     for (rows->seek({}); !rows->at_end(); rows->next()) {
@@ -249,9 +253,10 @@ int64_t Collection::check_records(bool whole, ValidateReport& report) const {
         bytes += static_cast<int64_t>(rows->value().size());
         if (!whole) continue;
         const std::string fault = fault_of(rows->value());
-        if (!fault.empty())
-            report.add_error(
-                fmt::format("record {}: {}", from_big_endian<uint64_t>(rows->key()), fault));
+        if (fault.empty()) continue;
+        ++*invalid;
+        report.add_error(
+            fmt::format("record {}: {}", from_big_endian<uint64_t>(rows->key()), fault));
     }
     const Counts counted = records_->seen();
     if (records != counted.rows || bytes != counted.bytes)

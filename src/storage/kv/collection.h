@@ -65,7 +65,7 @@ class Collection final : public storage::CollectionStore {
     Part& part(int slot) const { return *parts_.at(static_cast<size_t>(slot)); }
     void open_records(Table table);
     void write_row();
-    int64_t check_records(bool whole, storage::ValidateReport& report) const;
+    int64_t check_records(bool whole, storage::ValidateReport& report, int64_t* invalid) const;
     void check_keys(const Part& part, int64_t there, const storage::ValidateOptions& options,
                     storage::ValidateReport& report) const;
 

@@ -10,6 +10,7 @@
 #include "storage/mmapv1/collection.h"
 #include "storage/mmapv1/space/natural_order.h"
 #include "storage/mmapv1/space/read_ahead.h"
+#include "storage/validate_fields.h"
 
 namespace mmapv1 {
 
@@ -143,6 +144,9 @@ class Validation {
             out_.append("cappedOutOfOrder", counts.address_decreases);
             if (counts.address_decreases > 1) report_.add_error("capped records out of order");
         }
+        if (counts.invalid > 0 && !options_.full)
+            report_.add_error(fmt::format("{} records are no documents", counts.invalid));
+        if (options_.scan_data) out_.append_number(storage::kInvalidDocuments, counts.invalid);
         out_.append_number("objectsFound", counts.records);
         if (options_.full) out_.append_number("invalidObjects", counts.invalid);
         out_.append_number("nQuantizedSize", counts.quantised);
@@ -159,7 +163,6 @@ class Validation {
         counts->without_headers += record.data_bytes();
         if (record.length == quantised_record(record.length)) counts->quantised++;
         if (is_power_of_2_size(record.length)) counts->powers_of_2++;
-        if (!options_.full) return;
         sched::tick_bytes(record.data_bytes(), sched::PerTick::converted);
         const bool valid = bson::validate(record.data(), static_cast<size_t>(record.data_bytes()),
                                           nullptr, bson::Source::data_file)
