@@ -36,6 +36,7 @@ class Runner:
         os.makedirs(self.home, exist_ok=True)
         self.environment = dict(
             os.environ, HOME=self.home, JSTEST_PATCHES=json.dumps(slugs),
+            JSTEST_PYTHON=sys.executable,
             JSTEST_MONGOD=os.path.join(stage, 'bin', 'mongod'),
             JSTEST_BASE_MONGOD=os.path.join(server.folder_of('none'), 'bin', 'mongod'),
             **server.SANITIZER_ENVIRONMENT)

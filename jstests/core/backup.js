@@ -12,7 +12,9 @@ test('a copy starts with all that was acknowledged before', () => {
     c.insertMany([...Array(500).keys()].map(n => ({_id: n, n: -n, text: 'x'.repeat(1000)})));
     c.insertOne({_id: 'large', text: 'x'.repeat(5000000)});
     const folder = newFolder('copy');
-    assertEq(backup(server, path.join(folder, 'db')), {ok: 1});
+    const reply = backup(server, path.join(folder, 'db'));
+    assertEq(Object.keys(reply), ['blockedMillis', 'ok']);
+    assertBetween(0, Number(reply.blockedMillis), 60000);
     c.insertOne({_id: 'later'}, {writeConcern: {w: 1, j: true}});  // it is not locked any more
     assertEq(fs.readdirSync(folder), ['db']);
     assertTrue(!fs.existsSync(path.join(folder, 'db', 'mongod.lock')));
@@ -50,4 +52,27 @@ test('it overwrites nothing and says what is wrong', () => {
     assertEq(fs.readdirSync(there), []);
     assertEq(fs.readdirSync(folder), ['there']);
     stopServer(server);
+});
+
+test('a copy that was killed is not taken for a whole one', () => {
+    const server = startServer();
+    const c = documents(server);
+    c.insertMany([...Array(20).keys()].map(n => ({_id: n, text: 'x'.repeat(1000000)})));
+    const folder = newFolder('copy'), target = path.join(folder, 'db');
+    const program = `db.adminCommand({createBackup: 1, backupDir: ${JSON.stringify(target)}})`;
+    const client = childProcess.spawn(process.argv[0], [
+        process.argv[1], '--quiet', '--norc', '--port', `${server.port}`, '--eval', program]);
+    waitFor('it has begun', () => fs.existsSync(`${target}.unfinished`));
+    stopServer(server, 'SIGKILL');
+    client.kill('SIGKILL');
+    if (fs.existsSync(target)) return;  // it was quicker
+    assertTrue(fs.existsSync(path.join(`${target}.unfinished`, 'unfinished-copy')));
+    const run = runServer(engineOptions(['--dbpath', `${target}.unfinished`, '--port', '1']));
+    assertEq(run.exitCode, 100);
+    assertContains(run.output, 'is a copy that was not finished');
+    const again = startServer({folder: server.folder});
+    assertEq(backup(again, target).code, 2);
+    fs.rmSync(`${target}.unfinished`, {recursive: true});
+    assertEq(backup(again, target).ok, 1);
+    stopServer(again);
 });

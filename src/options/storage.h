@@ -76,7 +76,7 @@ inline Flag repair({
     .group = Group::storage,
     .help = "Write all collections anew, without documents that cannot be read, and build their "
             "indexes again, then exit. Works in the data files themselves and without the journal, "
-            "so copy them first. The log names what is left out.",
+            "so copy them first.",
     .loss = "documents that cannot be read are left out",
 });
 
@@ -88,9 +88,28 @@ inline Text salvage({
     .default_text = "none",
     .engine = "mmapv1",
     .help = "Write what can be read of a damaged dbpath to a new directory, as mongorestore reads "
-            "it, print file and offset of what cannot, then exit: with 0 when nothing is damaged, "
-            "with 1 when something is. Changes nothing in the dbpath and does not replay its "
-            "journal. Runs in the foreground, without a log.",
+            "it, print file and offset of what cannot, then exit. Changes nothing in the dbpath "
+            "and does not replay its journal. Runs in the foreground, without a log.",
+});
+
+inline Text replay_oplog({
+    .name = "replayOplog",
+    .group = Group::storage,
+    .value_name = "FILE",
+    .default_value = "",
+    .default_text = "none",
+    .help = "Bring a backup of a set's member to a later time, then exit: apply the entries in "
+            "FILE, local.oplog.rs as mongodump writes it, and drop the database local.",
+});
+
+inline Text replay_to({
+    .name = "replayTo",
+    .group = Group::storage,
+    .value_name = "TIME",
+    .default_value = "",
+    .default_text = "the end of the file",
+    .help = "Time of the last entry to apply: seconds:increment, or a date by the clock of the "
+            "primary, UTC without a zone.",
 });
 
 inline Text repair_path({

@@ -154,10 +154,10 @@ Readiness fork_into_background() {
 void make_paths_absolute() {
     for (options::Text* option :
          {&options::dbpath, &options::repair_path, &options::log_path, &options::pid_file,
-          &options::unix_socket_prefix, &options::first_user_file, &options::key_file,
-          &options::tls_certificate_key_file, &options::tls_ca_file, &options::tls_crl_file,
-          &options::coordinator_password_file, &options::coordinator_ca_file,
-          &options::coordinator_certificate_key_file}) {
+          &options::replay_oplog, &options::unix_socket_prefix, &options::first_user_file,
+          &options::key_file, &options::tls_certificate_key_file, &options::tls_ca_file,
+          &options::tls_crl_file, &options::coordinator_password_file,
+          &options::coordinator_ca_file, &options::coordinator_certificate_key_file}) {
         if (option->get().empty()) continue;
         std::string path = std::filesystem::absolute(option->get()).lexically_normal();
         if (path.size() > 1 && path.back() == '/') path.pop_back();

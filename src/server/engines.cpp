@@ -11,6 +11,7 @@
 #include "options/server_parameters.h"
 #include "options/storage.h"
 #include "options/wiredtiger.h"
+#include "os/copy_tree.h"
 #include "server/kv_engine.h"
 #include "storage/mmapv1/engine.h"
 #include "storage/mmapv1/salvage/salvage.h"
@@ -109,6 +110,10 @@ const EngineEntry& chosen_engine() {
 }  // namespace
 
 std::unique_ptr<storage::Engine> open_engine() {
+    if (os::real_file_system().exists(os::join(options::dbpath.get(), os::kUnfinishedMark)))
+        base::fail(base::kInvalidOptions,
+                   "{} is a copy that was not finished, as the file {} in it says: remove it",
+                   options::dbpath.get(), os::kUnfinishedMark);
     return chosen_engine().open();
 }
 

@@ -116,8 +116,10 @@ int run(const CommandLine& command_line, LogSetup& log, const PidFile& pid_file,
     try {
         pid_file.check();
         if (options::repair.get()) server->repair();
+        if (options::replay_oplog.is_set()) server->replay([&stop] { return stop.is_set(); });
         const bool recover_only = (options::journal_options.get() & journal::kRecoverOnly) != 0;
-        const bool only = options::repair.get() || options::upgrade.get() || recover_only;
+        const bool only = options::repair.get() || options::upgrade.get() || recover_only ||
+                          options::replay_oplog.is_set();
         if (!only && !stop.is_set()) {
             server->listen();
             listening.set(server.get());

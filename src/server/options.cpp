@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "journal/debug_flags.h"
+#include "oplog/replay.h"
 #include "options/catalogue.h"
 #include "options/help.h"
 #include "options/parameters.h"
@@ -131,6 +132,22 @@ void check_salvage() {
                       salvage.get(), dbpath.get()));
 }
 
+void check_replay() {
+    using namespace options;
+    check(!replay_to.is_set() || replay_oplog.is_set(), "--replayTo needs --replayOplog");
+    if (!replay_oplog.is_set()) return;
+    check(!replay_oplog.get().empty(), "--replayOplog names no file");
+    check(!repair.get() && !upgrade.get() && !salvage.is_set() && !master.get() &&
+              !replica_set.is_set(),
+          "Can't specify --replayOplog together with --repair, --upgrade, --salvage, --master or "
+          "--replSet.");
+    try {
+        if (replay_to.is_set()) oplog::read_replay_end(replay_to.get());
+    } catch (const base::Error& error) {
+        refuse(fmt::format("--replayTo: {}", error.what()));
+    }
+}
+
 // Refuses an option that only another storage engine knows, since it would have no effect.
 void check_engine() {
     const std::string engine = options::storage_engine.get();
@@ -207,6 +224,7 @@ void check_together(CommandLine& command_line) {
     check_replication();
     check_journal(command_line);
     check_salvage();
+    check_replay();
     check(!(log_to_syslog.get() && log_path.is_set()), "Can't use both a logpath and syslog");
     check_output_files();
     check(!log_path.is_set() || !log_path.get().empty(), "--logpath is empty");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/error.h"
@@ -16,7 +17,9 @@
 #include "command/request/entry_commands.h"
 #include "command/write/ttl.h"
 #include "journal/commit_schedule.h"
+#include "oplog/replay.h"
 #include "options/catalogue.h"
+#include "os/copy_tree.h"
 #include "peer/interrupt.h"
 #include "replica/remote_sync_source.h"
 #include "replica/step_down.h"
@@ -43,6 +46,7 @@ constexpr auto kCursorInterval = 4s;
 constexpr auto kSessionInterval = 60s;
 constexpr auto kTransactionInterval = 250ms;
 constexpr auto kPriorityInterval = 10s;
+constexpr auto kReplayReports = 5s;
 // An operation that does not check for interrupts for so long is left behind; the final commit then
 // waits for its lock (journal spec 5.9).
 constexpr auto kListenerStopTimeout = 30s;
@@ -123,6 +127,13 @@ peer::Identity identity_of_options() {
         !tls.ca_file.empty())
         identity.tls = std::make_shared<wire::TlsClient>(tls);
     return identity;
+}
+
+// Global W. The entries that are replayed drop temporary collections, or give them another name.
+void go_on_as_follower(catalog::Database& database) {
+    if (!database.writable()) return;
+    database.complete_definitions();
+    database.recover_interrupted_builds(!options::no_index_build_retry.get());
 }
 
 }  // namespace
@@ -208,7 +219,11 @@ void Server::open_data() {
     const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
     for (const std::string& name : catalog_->database_names()) {
         try {
-            service_->opener().finish_opening(*catalog_->database(name));
+            catalog::Database& database = *catalog_->database(name);
+            if (options::replay_oplog.is_set())
+                go_on_as_follower(database);
+            else
+                service_->opener().finish_opening(database);
         } catch (const base::Error& error) {
             // A damaged database must not keep the rest from its users.
             base::log::error("database {}: {}", name, error.what());
@@ -216,9 +231,9 @@ void Server::open_data() {
     }
 }
 
-// Repairs change the files of this server, and no documents.
+// Repairs change the files of this server, and no documents; a replay changes them as its set did.
 void Server::open_replication() {
-    if (options::repair.get() || options::upgrade.get()) return;
+    if (options::repair.get() || options::upgrade.get() || options::replay_oplog.is_set()) return;
     try {
         if (options::master.get())
             open_master_log();
@@ -334,6 +349,43 @@ void Server::repair() {
         base::fail(base::kInternalError,
                    "{} databases could not be repaired, or not wholly; the lines above say why",
                    failed);
+}
+
+// What `local` has is of the set at another time; a server that joins it again would take writes
+// for missing that are here.
+void Server::replay(const std::function<bool()>& is_stopped) {
+    os::FileSystem& files = os::real_file_system();
+    const std::string path = options::replay_oplog.get();
+    std::ifstream entries(path, std::ios::binary);
+    if (!entries) base::fail(base::kBadValue, "{} cannot be read", path);
+    oplog::Replay replay(
+        *catalog_,
+        [this](std::string_view db, bson::Doc command) {
+            command::run_entry_command(*service_, db, command);
+        },
+        entries,
+        options::replay_to.is_set() ? oplog::read_replay_end(options::replay_to.get())
+                                    : oplog::ReplayEnd());
+    replay.find_begin();
+    base::log::info("replay of {} from {}", path, oplog::text_of(replay.last().ts));
+    os::mark_unfinished(files, options::dbpath.get());
+    auto next_line = std::chrono::steady_clock::now() + kReplayReports;
+    replay.play([&] {
+        if (is_stopped()) base::fail(base::kInterruptedAtShutdown, "the replay was ended");
+        if (std::chrono::steady_clock::now() < next_line) return;
+        next_line += kReplayReports;
+        base::log::info("replay: {} entries, {}", replay.applied(),
+                        oplog::text_of(replay.last().ts));
+    });
+    {
+        const storage::GlobalLock lock(engine_->locks(), storage::GlobalMode::W);
+        catalog_->drop_database("local");
+        engine_->durability().commit_now();
+    }
+    engine_->durability().flush_all(true);
+    os::mark_finished(files, options::dbpath.get());
+    base::log::info("replay: complete with {} entries, {}", replay.applied(),
+                    oplog::text_of(replay.last().ts));
 }
 
 void Server::listen() {

@@ -6,6 +6,7 @@
 // makes a clean shutdown clean: no writer is left when the engine commits for the last time.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,9 @@ class Server {
     // --repair: rewrites all databases. Throws base::Error, after the last one, when not all could
     // be repaired.
     void repair();
+    // --replayOplog: brings the data to the end of that file. Throws base::Error where it cannot,
+    // or, by a call again and again, once it is stopped; no start takes the directory then.
+    void replay(const std::function<bool()>& is_stopped);
     // Accepts connections. Throws base::Error with code 48 (the exit code) when it cannot.
     void listen();
     // Reads the files of TLS anew, for the connections that follow; false: it speaks none. Throws

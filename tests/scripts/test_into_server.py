@@ -186,6 +186,13 @@ class OldData(Bare):
                                   (('restore', '/nowhere'), 1, "no folder '/nowhere'"),
                                   (('restore', self.plain, 'b'), 1, "'b' is no address"),
                                   (('restore', '--nosuch', self.plain), 1, '--database'),
+                                  (('restore', '--to', '1:1', self.plain, 'new'), 2, '--log LOG'),
+                                  (('restore', '--to', '1:1', '--log', '/nowhere', self.plain,
+                                    'new'), 1, "no directory '/nowhere'"),
+                                  (('restore', '--to', '1:1', '--log', self.plain, self.plain,
+                                    self.folders), 1, 'is to be a new directory'),
+                                  (('backup',), 2, './lab backup'),
+                                  (('backup', 'here', 'b'), 1, "'here' is no address"),
                                   (('copy', 'a', 'mongodb://b'), 1, "no directory 'a'"),
                                   (('copy', 'mongodb://a', 'b'), 1, "'b' is no address"),
                                   (('copy',), 2, './lab copy'),
@@ -208,6 +215,8 @@ class OldData(Bare):
             self.assertIn('--storageEngine rocksdb', said)
 
     def test_restore_and_copy_of_servers(self):
+        self.assertRegex(self.became('backup', 'mongodb://a', 'b'),
+                         '^%s .*/backup.py copy mongodb://a /.*/b$' % self.python)
         self.assertRegex(self.became('restore', self.plain), '^%s .*restore_dump.py %s$'
                          % (self.python, self.plain))
         self.assertRegex(self.became('copy', 'mongodb://a', 'mongodb://b'),
@@ -224,11 +233,11 @@ class OldData(Bare):
         code, said = self.copy(notes % 0, '--database', 'shop', self.folders, 'mongodb://b')
         self.assertEqual(code, 3, said)
         started, copied, ended = self.noted().splitlines()
-        self.assertRegex(started, '^mongod --dbpath %s --port [0-9]+ .*--fork .*--directoryperdb$'
+        self.assertRegex(started, '^mongod --directoryperdb --dbpath %s --port [0-9]+ .*--fork '
                          % self.folders)
         # Documents that have expired are there to be copied.
         self.assertIn('--setParameter ttlMonitorEnabled=false', started)
-        port = started.split()[4]
+        port = started.split()[5]
         self.assertRegex(copied, '^python .*copy_databases.py --database shop '
                          'mongodb://127.0.0.1:%s mongodb://b$' % port)
         self.assertEqual(ended, 'mongod --dbpath %s --shutdown' % self.folders)

@@ -5,8 +5,8 @@ from lab import (base, bench, clustering, measuring, old_data, patching, product
 from lab.command_line import Lab
 
 ORDER = ('run', 'test', 'serve', 'shell', 'cluster', 'trace', 'bench', 'report', 'crash', 'check',
-         'salvage', 'restore', 'copy', 'patch', 'pr', 'port', 'docs', 'package', 'release',
-         'setup')  # in ./lab --help
+         'salvage', 'backup', 'restore', 'copy', 'patch', 'pr', 'port', 'docs', 'package',
+         'release', 'setup')  # in ./lab --help
 
 
 def make_lab():

@@ -1,10 +1,10 @@
-"""./lab check, salvage, restore, copy: data of an old server, or a damaged one
-(docs/operating.md)."""
+"""./lab check, salvage, backup, restore, copy: data as files (docs/operating.md)."""
 
 import contextlib
 import glob
 import os
 import re
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -13,6 +13,7 @@ from lab import base, install, needs, selections
 from lab.command_line import HELP, Parser
 
 PER_DATABASE = '--directoryperdb'
+BACKUP = os.path.join(base.TOP, 'tools', 'backup.py')
 
 
 def directory(words, command, form):
@@ -25,14 +26,18 @@ def directory(words, command, form):
     return words[0]
 
 
-def refuse_other_engines(place):
-    """What follows reads files of mmapv1."""
+def engine_of(place):
     try:
         with open(os.path.join(place, 'storage.bson'), 'rb') as file:
             named = re.search(rb'\x02engine\0.{4}(\w+)\0', file.read(), re.S)
     except FileNotFoundError:
-        return
-    engine = named.group(1).decode() if named else 'unknown'
+        return 'mmapv1'
+    return named.group(1).decode() if named else 'unknown'
+
+
+def refuse_other_engines(place):
+    """What follows reads files of mmapv1."""
+    engine = engine_of(place)
     if engine != 'mmapv1':
         base.give_up("'%s' has the files of a storage engine other than mmapv1, %s: start a server "
                      "on it (mongod --dbpath %s --storageEngine %s), then ./lab copy from its "
@@ -47,10 +52,19 @@ def layout(place, words):
     return [PER_DATABASE] if folders and PER_DATABASE not in words else []
 
 
-def program(name):
+def program(name, *more):
     needs.compiler()
-    selections.build('all', name)
+    selections.build('all', name, *more)
     return selections.program('all', name)
+
+
+def server_on(place):
+    """The command that starts a server of ours on a data directory, which is to be named."""
+    engine = engine_of(place)
+    if engine == 'mmapv1':
+        return [program('mongod'), *layout(place, [])]
+    return [program('mongod', 'engines=mmapv1,' + engine, 'engine_%s.so' % engine.lower()),
+            '--storageEngine', engine]
 
 
 def check(words):
@@ -76,6 +90,9 @@ def restore(words):
     if not words:
         base.give_up_with_help(PARSERS['restore'](words))
     arguments = PARSERS['restore'](words).check(words)
+    if arguments.to or arguments.log:
+        restore_to(arguments)
+        return
     if not os.path.isdir(arguments.source):
         base.give_up("there is no folder '%s' with a dump" % arguments.source)
     refuse_no_address(arguments.target)
@@ -87,26 +104,85 @@ def restore(words):
 @contextlib.contextmanager
 def served(place):
     """The address of a server of ours on a data directory, for as long as the context lasts."""
-    mongod = program('mongod')
+    mongod = server_on(place)
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix='lab-copy-') as folder:
         log = os.path.join(folder, 'mongod.log')
         run = subprocess.run(
             # What has expired since is copied, too.
-            [mongod, '--dbpath', place, '--port', str(port), '--nounixsocket', '--fork',
-             '--setParameter', 'ttlMonitorEnabled=false', '--logpath', log, *layout(place, [])],
-            stdout=subprocess.DEVNULL)
+            [*mongod, '--dbpath', place, '--port', str(port), '--nounixsocket', '--fork',
+             '--setParameter', 'ttlMonitorEnabled=false', '--logpath', log],
+            stdout=subprocess.DEVNULL, check=False)
         if run.returncode != 0:
-            errors = []
+            said = ''
             with contextlib.suppress(OSError), open(log, encoding='utf-8',
                                                     errors='replace') as file:
-                errors = [line for line in file if 'ERROR: ' in line]
-            base.give_up('no server starts on %s:\n%s' % (place, ''.join(errors[-5:]).rstrip()))
+                said = file.read()
+            base.give_up('no server starts on %s:\n%s' % (place, failure(said)))
         try:
             yield 'mongodb://127.0.0.1:%d' % port
         finally:
-            subprocess.run([mongod, '--dbpath', place, '--shutdown'], stdout=subprocess.DEVNULL)
+            subprocess.run([mongod[0], '--dbpath', place, '--shutdown'],
+                           stdout=subprocess.DEVNULL, check=False)
+
+
+def backup(words):
+    if not words:
+        base.give_up_with_help(PARSERS['backup'](words))
+    arguments = PARSERS['backup'](words).check(words)
+    refuse_no_address(arguments.source)
+    needs.begin()
+    install.drivers()
+    base.become(base.DRIVER_PYTHON, BACKUP, 'copy', arguments.source,
+                os.path.abspath(arguments.target))
+
+
+def restore_to(arguments):
+    """The backup stays as it is; what is made of it gets its name once it is complete."""
+    source, target, log = arguments.source, arguments.target, arguments.log
+    if not (arguments.to and log):
+        base.give_up('--to TIME and --log LOG need each other', base.EXIT_USAGE)
+    for place in (source, log):
+        if '://' not in place and not os.path.isdir(place):
+            base.give_up("there is no directory '%s'" % place)
+    unfinished = target + '.unfinished'
+    if '://' in target or os.path.exists(target) or os.path.exists(unfinished):
+        base.give_up("'%s' is to be a new directory" % target)
+    needs.begin()
+    install.drivers()
+    replay = [*server_on(source), '--dbpath', unfinished, '--replayTo', arguments.to,
+              '--replayOplog']
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, unfinished, ignore_errors=True)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(
+            prefix='lab-restore-', dir=os.path.dirname(os.path.abspath(target))))
+        base.say('copying ' + source)
+        shutil.copytree(source, unfinished)
+        said = subprocess.run([*replay, os.devnull], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False).stdout
+        copied = re.search(r'the end of the copy is (\d+:\d+)', said)
+        if not copied:
+            base.give_up(failure(said))
+        if '://' not in log:
+            log = stack.enter_context(served(shutil.copytree(log, os.path.join(folder, 'log'))))
+        entries = os.path.join(folder, 'oplog.bson')
+        base.say('reading the log from %s on' % copied[1])
+        if subprocess.run([base.DRIVER_PYTHON, BACKUP, 'log', log, copied[1], entries],
+                          check=False).returncode != 0:
+            raise SystemExit(base.EXIT_FAILED)
+        with subprocess.Popen([*replay, entries], stdout=subprocess.PIPE, text=True) as run:
+            for line in run.stdout:
+                if 'replay: ' in line or 'ERROR: ' in line:
+                    print(line, end='', flush=True)
+        if run.returncode != 0:
+            base.give_up('%s was not brought to %s' % (source, arguments.to))
+        os.rename(unfinished, target)
+
+
+def failure(said):
+    lines = said.splitlines()
+    return '\n'.join([line for line in lines if 'ERROR: ' in line] or lines[:1])
 
 
 def copy(words):
@@ -154,15 +230,25 @@ def add_database(parser):
 def restore_parser(_):
     parser = Parser('./lab restore', add_help=False, usage=HELP['restore'])
     add_database(parser)
-    parser.add_argument('source', metavar='FOLDER', help='with a dump')
+    parser.add_argument('--to', metavar='TIME', help='of the state that is wanted of a backup')
+    parser.add_argument('--log', metavar='LOG', help='where its set has the entries up to it')
+    parser.add_argument('source', metavar='FOLDER', help='with a dump, or a backup')
     parser.add_argument('target', metavar='TO', nargs='?', default='mongodb://127.0.0.1:27017',
-                        help='the address of a server (%(default)s)')
+                        help='the address of a server (%(default)s); with --to a new directory')
+    return parser
+
+
+def backup_parser(_):
+    parser = Parser('./lab backup', add_help=False, usage=HELP['backup'])
+    parser.add_argument('source', metavar='URI', help='the address of a server')
+    parser.add_argument('target', metavar='DIR', help="a new directory, of the server's machine")
     return parser
 
 
 PARSERS = {
     'check': lambda _: Parser('./lab check', add_help=False, usage=HELP['check']),
     'salvage': lambda _: Parser('./lab salvage', add_help=False, usage=HELP['salvage']),
+    'backup': backup_parser,
     'restore': restore_parser,
     'copy': copy_parser}
 
@@ -171,7 +257,10 @@ COMMANDS = {
               'parser': PARSERS['check'], 'run': check},
     'salvage': {'form': 'DIR OUT', 'summary': 'what can be read of a damaged one',
                 'parser': PARSERS['salvage'], 'run': salvage},
-    'restore': {'form': 'FOLDER [TO]', 'summary': 'a dump into a server',
+    'backup': {'form': 'URI DIR', 'summary': 'a copy of a server that goes on',
+               'parser': PARSERS['backup'], 'run': backup},
+    'restore': {'form': 'FOLDER [TO]',
+                'summary': 'a dump into a server; a backup of a set up to a time',
                 'parser': PARSERS['restore'], 'run': restore},
     'copy': {'form': 'FROM TO', 'summary': 'all databases of a server or a directory to another',
              'parser': PARSERS['copy'], 'run': copy}}

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 
 namespace kv {
 
@@ -95,6 +96,16 @@ class Session {
     virtual void end_cursors() {}
 };
 
+// Of Map::copy_to().
+struct Copy {
+    std::string directory;
+    // Called with the bytes of each piece before it is written there; what it throws ends the copy.
+    // A link to a file has none.
+    std::function<void(uint64_t bytes)> before_piece;
+    // From the first to the second nothing is committed.
+    std::function<void()> hold_commits, may_commit;
+};
+
 class Map {
   public:
     virtual ~Map() = default;
@@ -121,10 +132,9 @@ class Map {
     // Writes the committed changes to the device without the log: begins that or, to `wait`, has
     // done it.
     virtual void checkpoint(bool wait) = 0;
-    // Makes `directory` and in it a copy of all rows that were committed before the call. Later
-    // ones may be there, too, in the order of their commits. REQUIRES: nothing is committed until
-    // it has called `may_commit`.
-    virtual void copy_to(const std::string& directory, const std::function<void()>& may_commit) = 0;
+    // Makes a directory and in it a copy of all rows that were committed before the call; it need
+    // not be on the device. Later ones may be there, too, in the order of their commits.
+    virtual void copy_to(const Copy& copy) = 0;
     // Between these two calls nothing changes the files, as long as nothing is committed.
     virtual void pause() {}
     virtual void resume() {}

@@ -99,7 +99,7 @@ void Map::open(rocksdb::Options options) {
     const std::string current = directory_ + "/CURRENT";
     if (!is_new && env.FileExists(current).IsNotFound())
         host_.fail_damaged("there is no " + current + ": files of RocksDB are missing");
-    if (!is_new && has_log_ && !has_log_file(env))
+    if (!is_new && has_log_ && !has_log_file(env, directory_))
         host_.fail_damaged("there is no log of RocksDB, a file that ends in .log, in " +
                            directory_ +
                            ", so that what was written last may be missing. To go on without it "
@@ -117,9 +117,9 @@ void Map::open(rocksdb::Options options) {
 }
 
 // The library keeps one at all times, and takes a missing one for an empty one.
-bool Map::has_log_file(rocksdb::Env& env) const {
+bool Map::has_log_file(rocksdb::Env& env, const std::string& directory) const {
     std::vector<std::string> files;
-    check(host_, env.GetChildren(directory_, &files));
+    check(host_, env.GetChildren(directory, &files));
     return std::ranges::any_of(files,
                                [](const std::string& name) { return name.ends_with(".log"); });
 }
@@ -288,20 +288,22 @@ void Map::checkpoint(bool wait) {
     host_.log(kv::Host::Severity::error, "RocksDB cannot write a checkpoint: " + status.ToString());
 }
 
-// The library links its tables' files, which nothing changes, and copies those of its log. After a
-// flush there would be no log, and a start asks for one.
-void Map::copy_to(const std::string& directory, const std::function<void()>& may_commit) {
+// The library links its tables' files, which nothing changes, and copies those of its log that have
+// something. A start asks for a log: this one has no later number than any, and nothing.
+void Map::copy_to(const kv::Copy& copy) {
     constexpr uint64_t kNoFlush = std::numeric_limits<uint64_t>::max();
-    may_commit();
     if (!has_log_) check(host_, flush(true));
     rocksdb::Checkpoint* made = nullptr;
     check(host_, rocksdb::Checkpoint::Create(db_.get(), &made));
     const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
-    check(host_, checkpoint->CreateCheckpoint(directory, kNoFlush));
+    check(host_, checkpoint->CreateCheckpoint(copy.directory, kNoFlush));
     rocksdb::Env& env = *db_->GetEnv();
-    check(host_,
-          rocksdb::WriteStringToFile(&env, kFormat, directory + "/" + std::string(kMarker), true));
-    sync_directory(host_, env, directory);
+    const auto write = [&](std::string_view text, std::string_view name) {
+        check(host_, rocksdb::WriteStringToFile(&env, std::string(text),
+                                                copy.directory + "/" + std::string(name), true));
+    };
+    if (!has_log_file(env, copy.directory)) write("", "000001.log");
+    write(kFormat, kMarker);
 }
 
 void Map::pause() {

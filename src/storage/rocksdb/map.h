@@ -32,7 +32,7 @@ class Map final : public kv::Map {
     void drop(kv::Table table) override;
     void sync_log() override;
     void checkpoint(bool wait) override;
-    void copy_to(const std::string& directory, const std::function<void()>& may_commit) override;
+    void copy_to(const kv::Copy& copy) override;
     void pause() override;
     void resume() override;
     void check_space(uint64_t begun) override;
@@ -45,7 +45,7 @@ class Map final : public kv::Map {
 
     rocksdb::WriteOptions write_options() const;
     void open(rocksdb::Options options);
-    bool has_log_file(rocksdb::Env& env) const;
+    bool has_log_file(rocksdb::Env& env, const std::string& directory) const;
     void begin(rocksdb::Env& env, const std::string& unfinished);
     void write(rocksdb::WriteBatch& batch);
     rocksdb::Status flush(bool wait);

@@ -226,6 +226,25 @@ TEST_F(RocksMapTest, ACopyHasAllCommits) {
     });
 }
 
+TEST_F(RocksMapTest, ACopyWithNothingInTheLogCanBeOpened) {
+    open();
+    put(1, "one");
+    session->commit();
+    map->checkpoint(true);
+    const std::string copied = store / "copy";
+    map->copy_to({.directory = copied,
+                  .before_piece = [](uint64_t) {},
+                  .hold_commits = [] {},
+                  .may_commit = [] {}});
+    close();
+    directory = copied;
+    open();
+    EXPECT_EQ(count(), 1);
+    close();
+    open();
+    EXPECT_EQ(count(), 1);
+}
+
 TEST_F(RocksMapTest, ADroppedTableGivesItsSpaceBack) {
     open();
     fill(100, Table{15});

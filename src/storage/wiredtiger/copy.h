@@ -2,7 +2,6 @@
 // of which it removes nothing until then, and its log.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "storage/kv/host.h"
@@ -12,6 +11,6 @@ namespace wt {
 
 // See kv::Map::copy_to(). REQUIRES: the log has been synced since the last commit.
 void copy_files(const kv::Host& host, const Connection& connection, const std::string& from,
-                const std::string& to, const std::function<void()>& may_commit);
+                const kv::Copy& copy);
 
 }  // namespace wt

@@ -79,9 +79,13 @@ void Map::checkpoint(bool wait) {
     wait ? checkpointer_.write() : checkpointer_.begin();
 }
 
-void Map::copy_to(const std::string& directory, const std::function<void()>& may_commit) {
+// What the checkpoint has is not in the log, for whose copy commits are held.
+void Map::copy_to(const kv::Copy& copy) {
+    checkpoint(true);
     sync_log();
-    copy_files(host_, connection_, directory_, directory, may_commit);
+    copy.hold_commits();
+    sync_log();
+    copy_files(host_, connection_, directory_, copy);
 }
 
 void Map::pause() {

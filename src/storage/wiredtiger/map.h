@@ -30,7 +30,7 @@ class Map final : public kv::Map {
     void drop(kv::Table table) override;
     void sync_log() override;
     void checkpoint(bool wait) override;
-    void copy_to(const std::string& directory, const std::function<void()>& may_commit) override;
+    void copy_to(const kv::Copy& copy) override;
     void pause() override;
     void resume() override;
     void check_space(uint64_t begun) override;

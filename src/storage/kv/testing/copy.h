@@ -50,9 +50,12 @@ inline void expect_a_copy_has_all_commits(Map& map, const std::string& directory
     const int later = committed + kMany;
     while (committed < later)
         std::this_thread::yield();
-    std::unique_lock lock(commits);
+    std::unique_lock lock(commits, std::defer_lock);
     const int before = committed;
-    map.copy_to(directory, [&] { lock.unlock(); });
+    map.copy_to({.directory = directory,
+                 .before_piece = [](uint64_t) {},
+                 .hold_commits = [&] { lock.lock(); },
+                 .may_commit = [&] { lock.unlock(); }});
     EXPECT_FALSE(lock.owns_lock());
     is_over = true;
     writer.join();

@@ -56,7 +56,7 @@ class MemoryMap final : public Map {
         const std::lock_guard lock(rows_->mutex);
         std::erase_if(rows_->tables, [&](Table table) { return !tables.contains(table); });
     }
-    void copy_to(const std::string&, const std::function<void()>&) override {
+    void copy_to(const Copy&) override {
         base::fail(base::kCommandNotSupported, "the memory has no files");
     }
     void drop(Table table) override {
