@@ -103,7 +103,7 @@ def observe(program, options):
         log = os.path.join(folder, 'log')
         place = 'Z:%s/db' % folder
         with open(log, 'w', encoding='utf-8') as stderr:
-            ran = wine.run([program, place, str(COMMITS), *options], wine.FILES, stderr)
+            ran = wine.run([program, place, str(COMMITS), *options], wine.FILES, stderr, False)
         calls = wine_files.read(log, place)
     if ran.returncode != 0 or 'read back: %d sections\n' % COMMITS not in ran.stdout:
         return calls, 'the probe ended with %d: %s' % (ran.returncode, ran.stdout)
