@@ -31,7 +31,7 @@ class InnerClient {
     // Runs a command on `admin`. The answer may come before this returns; the next call waits for
     // it.
     void run(bson::Doc command, Done done);
-    // Logs in as a user of `admin`; at most once. `done` is told whether that went well.
+    // Logs in as a user of `admin`; at most once. `done` hears whether that went well.
     void log_in(std::string name, std::string password, std::function<void(bool)> done);
 
   private:

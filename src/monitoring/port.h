@@ -6,7 +6,7 @@
 // the same waits as one at the database (command/access/login_delays.h). Where the server speaks
 // TLS this port does, by the same certificates.
 //
-// Bounds: so many connections, of which the one that was silent for longest gives way to a new one;
+// Bounds: so many connections, of which the one that was silent for longest yields to a new one;
 // a time for a handshake, a request and an answer; a size of a request, which has no body.
 #pragma once
 

@@ -26,7 +26,7 @@ with open(os.path.join(os.path.dirname(__file__), 'requests.json'), encoding='ut
 SESSION = REQUESTS['endSessions']['endSessions'][0]['id']
 # What cannot succeed on this server, or not with the request above: the code it must fail with.
 FAIL = {**dict.fromkeys(OF_SETS, 76), **dict.fromkeys(ON_ROLES, 31), 'dropUser': 11,
-        'abortTransaction': 20, 'commitTransaction': 20,
+        'abortTransaction': 20, 'commitTransaction': 20, 'rotateCertificates': 20,
         'forceerror': 10038, 'fsyncUnlock': 20, 'geoNear': 2, 'geoSearch': 2, 'getMore': 43,
         'grantRolesToUser': 11, 'revokeRolesFromUser': 11, 'createBackup': 2, 'saslContinue': 17,
         'saslStart': 14, 'updateUser': 11, 'getDefaultRWConcern': 51300, 'eval': 115, 'group': 115,
