@@ -67,7 +67,7 @@ class Measured(unittest.TestCase):
         posing = script(cls.folder, 'posing',
                         '%s "$@" --setParameter announcedMaxWireVersion=2\nexit $?\n' % cls.mongod)
         cls.posing = any_server.parse('old=%s --smallfiles --journalCommitInterval 2' % posing)
-        cls.bench = measuring.Bench(programs, cls.folder, 0.2, 0, old_wire=True)
+        cls.bench = measuring.Bench(programs, cls.folder, 1, 0, old_wire=True)
 
     def dbpath(self):
         return tempfile.mkdtemp(dir=self.folder)
