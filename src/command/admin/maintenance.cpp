@@ -164,8 +164,7 @@ void run_validate(Invocation& invocation) {
     const std::string ns = invocation.ns();
     storage::ValidateOptions options;
     options.full = invocation.body["full"].truthy();
-    options.scan_data = invocation.body["scandata"].truthy() || options.full ||
-                        invocation.dialect().has(dialect::kRepliesTellMore);
+    options.scan_data = invocation.body["scandata"].truthy() || options.full;
     options.derive_keys = catalog::key_deriver();
     CollectionLock lock(invocation.client, ns, false);
     catalog::Database* db = lock.database();

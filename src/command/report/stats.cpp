@@ -376,10 +376,7 @@ void append_more_stats(catalog::Collection* collection, storage::CollectionStore
     const storage::RecordStoreStats stats = store.records().stats();
     DatabaseTotals totals;
     if (collection != nullptr) totals.add(*collection);
-    if (stats.capped)
-        out.append_number("maxSize", stats.capped_bytes / scale);
-    else
-        out.append("capped", false);
+    if (stats.capped) out.append_number("maxSize", stats.capped_bytes / scale);
     out.append_number("totalSize", totals.total_bytes() / scale)
         .append("freeStorageSize", int32_t{0})
         .append("scaleFactor", static_cast<int32_t>(scale));
