@@ -142,7 +142,7 @@ class Election {
     MemberId followed() const { return follows_ ? term_.primary : kNoMember; }
     // Of the primary.
     Position committed() const { return commit_point_.get(); }
-    // What is wrong with what the coordinator has answered last; empty: nothing.
+    // The fault in the coordinator's last answer, for people; empty: there is none.
     const std::string& problem() const { return problem_; }
     // Up to when the primary may answer.
     int64_t lease_end_ms(int64_t now_ms) const;

@@ -11,7 +11,7 @@ namespace geo {
 
 class Ring : public Shape {
   public:
-    // As cover(), without cells for which `is_wanted` is false: the others can be smaller.
+    // Covers as cover() does, without cells for which `is_wanted` is false: others can be smaller.
     virtual std::vector<uint64_t> cover_wanted(
         const Covering& how, const std::function<bool(uint64_t cell)>& is_wanted) const = 0;
 };

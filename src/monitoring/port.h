@@ -25,7 +25,7 @@ struct PortOptions {
     std::vector<std::string> addresses;  // numeric or names
     int port = 0;                        // 0: any free one
     bool asks_for_login = false;
-    // What a connection that begins now encrypts with; empty: it does not.
+    // Returns the TLS context of a connection that begins now; empty: it does not encrypt.
     std::function<std::shared_ptr<ssl_ctx_st>()> tls;
     bool tls_required = false;  // else a client may leave it out
     std::string data_directory;

@@ -85,7 +85,7 @@ Visit::Visit(Tcp::socket socket, std::shared_ptr<ssl_ctx_st> tls, wire::Handler&
     if (!error) info_.local = text_of(local);
 }
 
-// What is begun holds the visit.
+// Each operation that is under way holds the visit.
 void Visit::begin() {
     if (!speaks_tls_) return await_request();
     socket().expires_after(kTimeMax);
@@ -162,7 +162,7 @@ void Visit::serve() {
         return answer(Status::method_not_allowed, "/metrics can only be read: GET\n");
     if (request_->chunked() || request_->content_length().value_or(0) != 0)
         return answer(Status::payload_too_large, "a request has no body here\n");
-    // What follows may wait for locks and for its turn; the connection does not.
+    // The command may wait for locks and for its turn; the connection does not.
     socket().expires_never();
     if (options_.asks_for_login) return log_in();
     if (client_ == nullptr) make_client();

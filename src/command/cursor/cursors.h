@@ -213,7 +213,7 @@ class CursorManager {
         int64_t timed_out = 0;
         int64_t opened = 0;    // since the start, as the next ones
         int64_t asked_on = 0;  // whose second batch was asked for
-        // Those that have ended, by the first of kLifespans that is longer than theirs.
+        // Counts of ended cursors, by the first of kLifespans that is longer than theirs.
         std::array<int64_t, 7> ended{};
     };
     Counts counts() const;
