@@ -1,5 +1,7 @@
 #include "sched/operation.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "sched/compute_slots.h"
 #include "sched/memory.h"
@@ -47,6 +49,16 @@ void Operation::set_progress(const Progress& progress) {
 Operation::Progress Operation::progress() const {
     return {phase_.load(std::memory_order_relaxed), done_.load(std::memory_order_relaxed),
             total_.load(std::memory_order_relaxed)};
+}
+
+void Operation::note_copied(uint64_t bytes) {
+    tick_bytes(bytes, PerTick::copied);
+    Operation* const operation = current();
+    if (operation == nullptr) return;
+    Progress progress = operation->progress();
+    progress.done += static_cast<int64_t>(bytes);
+    progress.total = std::max(progress.total, progress.done);
+    operation->set_progress(progress);
 }
 
 void Operation::check_interrupt() const {

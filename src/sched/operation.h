@@ -71,6 +71,9 @@ class Operation {
     };
     void set_progress(const Progress& progress);
     Progress progress() const;
+    // So many bytes more are copied: a tick for them, and they count to the progress that the
+    // current operation has begun.
+    static void note_copied(uint64_t bytes);
 
     // check_interrupt of the current operation; only the shutdown flag where there is none.
     static void check();

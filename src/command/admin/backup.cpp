@@ -1,6 +1,5 @@
 // createBackup: a copy of the data directory while clients go on, as a directory that a server can
 // be started with. Its name and field are those that others have given to such a command.
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -13,7 +12,6 @@
 #include "command/request/invocation.h"
 #include "os/copy_tree.h"
 #include "sched/operation.h"
-#include "sched/tick.h"
 #include "storage/lock.h"
 
 namespace command {
@@ -66,14 +64,6 @@ class Progress {
     ~Progress() { show({}); }
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
-
-    static void add(uint64_t bytes) {
-        sched::tick_bytes(bytes, sched::PerTick::copied);
-        sched::Operation::Progress progress = sched::Operation::current()->progress();
-        progress.done += static_cast<int64_t>(bytes);
-        progress.total = std::max(progress.total, progress.done);
-        show(progress);
-    }
 
   private:
     static constexpr const char* kText = "createBackup: bytes";
@@ -147,7 +137,7 @@ std::chrono::microseconds copy_data(Service& service, os::FileSystem& files,
                 return path == own || path == "mongod.lock" || path == "_tmp" ||
                        path.starts_with("journal/prealloc.");
             },
-        .before_piece = Progress::add,
+        .before_piece = sched::Operation::note_copied,
     };
     os::copy_tree(files, tree);
     if (own.empty()) {

@@ -1,30 +1,13 @@
 #include "storage/kv/engine.h"
 
-#include <algorithm>
 #include <mutex>
 
 #include "base/damage.h"
 #include "bson/validate.h"
 #include "sched/operation.h"
-#include "sched/tick.h"
 #include "storage/kv/bytes.h"
 
 namespace kv {
-
-namespace {
-
-// The caller has begun the progress of its operation.
-void note_copied(uint64_t bytes) {
-    sched::tick_bytes(bytes, sched::PerTick::copied);
-    sched::Operation* const operation = sched::Operation::current();
-    if (operation == nullptr) return;
-    sched::Operation::Progress progress = operation->progress();
-    progress.done += static_cast<int64_t>(bytes);
-    progress.total = std::max(progress.total, progress.done);
-    operation->set_progress(progress);
-}
-
-}  // namespace
 
 Engine::Engine(std::unique_ptr<Map> map, EngineOptions options)
     : options_(std::move(options)),
@@ -112,7 +95,7 @@ void Engine::close_database(std::string_view db) {
 bool Engine::copy_data(const std::string& directory) {
     std::optional<storage::GlobalLock> lock;
     store_.map().copy_to({.directory = directory + "/" + options_.name,
-                          .before_piece = note_copied,
+                          .before_piece = sched::Operation::note_copied,
                           .hold_commits = [&] { lock.emplace(locks_, storage::GlobalMode::R); },
                           .may_commit = [&] { lock.reset(); }});
     return true;
