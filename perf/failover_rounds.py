@@ -131,9 +131,14 @@ def run(arguments):
             uri = found.uri + (OF_A_CUT if arguments.kind == 'cut' else '')
             writers = [Writer(name, concern, uri) for name in WRITERS for concern in CONCERNS]
             rows = {writer.name: [] for writer in writers}
+            for writer in writers:
+                writer.await_gap()  # a gap begins with an answer
             measure(found, writers, arguments, rows)
         except KeyboardInterrupt:
             measuring.say('ended early')
+        except cluster.ClusterError:
+            found.keep_logs(os.path.join(measuring.TOP, 'build', 'results', 'failover-failed'))
+            raise
         finally:
             for writer in writers:
                 writer.process.kill()

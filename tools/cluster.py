@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -110,10 +111,10 @@ class Etcd(Program):
                 '--initial-cluster', every, '--initial-cluster-state', 'new',
                 '--pre-vote']  # one that was cut off unseats no leader when it is back
 
-    def ask(self, what, question=None):
+    def ask(self, what, question=None, seconds=1):
         asked = urllib.request.Request('%s/v3/maintenance/%s' % (self.url, what),
                                        json.dumps(question or {}).encode())
-        with urllib.request.urlopen(asked, timeout=1) as reply:
+        with urllib.request.urlopen(asked, timeout=seconds) as reply:
             return json.load(reply)
 
     def lead(self):
@@ -121,7 +122,7 @@ class Etcd(Program):
         number = self.ask('status')['header']['member_id']
         leader = next(each for each in self.cluster.etcds if each.state() == 'leader')
         if leader is not self:
-            leader.ask('transfer-leadership', {'targetID': number})
+            leader.ask('transfer-leadership', {'targetID': number}, seconds=10)
 
     def state(self):
         """leader, follower, or why it is none."""
@@ -240,6 +241,16 @@ class Cluster:
                     primary.run('replSetGetStatus')['votingMembersCount'] == len(MEMBERS) and
                     sum(bool(each.hello().get('secondary')) for each in self.members) == 2)
         return False
+
+    def keep_logs(self, folder):
+        """Puts them there, and what each member says of the set."""
+        os.makedirs(folder, exist_ok=True)
+        for each in self.programs.values():
+            shutil.copy(each.log, folder)
+        for each in self.members:
+            with contextlib.suppress(errors.PyMongoError):
+                said = json.dumps(each.run('replSetGetStatus'), default=str, indent=1)
+                pathlib.Path(folder, each.name + '.status').write_text(said, 'utf-8')
 
     def down(self):
         if not os.path.exists(self.kept):
