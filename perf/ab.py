@@ -8,7 +8,6 @@ that shows the effect: the patch's header names it (Measured-with). For each sid
 strace, for the journal's calls. The disk alone is measured before and after each run. Prints
 whether the machine was quiet enough, the table that the header quotes, and what the disk did.
 Usage:    ab.py PATCH... [--runs 6] [--seconds 5] [--warmup 2] [--host-class NAME]
-          ab.py all --headers             all, and puts the new tables into patches/*.patch
           ab.py all --estimate            how long that would take
           ab.py PATCH --server 'NAME=PATH OPTIONS'     another mongod too, with and without the
                                           option, e.g. one that ./lab port has made
@@ -19,13 +18,12 @@ Usage:    ab.py PATCH... [--runs 6] [--seconds 5] [--warmup 2] [--host-class NAM
 Needs:    strace; 4 GB on the disk that holds build/; a machine that does nothing else. Five minutes
           for a patch and each workload that it names.
 Writes:   build/results/<date>/<host class>/PATCH.json, under the time too when that exists already:
-          results are never overwritten. With --keep, or --headers, perf/results/ instead.
+          results are never overwritten. ./lab measure PATCH keeps them, and fills the header.
 Overhead: rates, latencies and CPU time are taken without strace."""
 
 import datetime
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
@@ -33,7 +31,6 @@ import tempfile
 
 import ab_table
 import any_server
-import articles
 import experiment
 import machine
 import measuring
@@ -283,19 +280,6 @@ def write_result(result, folder):
     return path
 
 
-def put_into_header(result, path):
-    patch = os.path.join(TOP, 'patches', result['slug'] + '.patch')
-    old = measuring.header_of(result['slug'])['Result']
-    text = pathlib.Path(patch).read_text('utf-8')
-    new = (ab_table.table(result), os.path.relpath(path, TOP), result['time'])
-    if old == 'none':
-        text = ab_table.with_first_table(text, *new)
-    else:
-        with open(os.path.join(TOP, old), encoding='utf-8') as file:
-            text = ab_table.with_table(text, ab_table.table(json.load(file)), *new)
-    pathlib.Path(patch).write_text(text, 'utf-8')
-
-
 def make_parser():
     parser = measuring.parser(__doc__)
     parser.add_argument('slugs', nargs='*', metavar='PATCH', help='one of the series, or all')
@@ -307,8 +291,6 @@ def make_parser():
                         help='before each run, not counted (%(default)s)')
     parser.add_argument('--host-class', default='%dcore' % os.cpu_count(), metavar='NAME',
                         help='the folder of the results (%(default)s)')
-    parser.add_argument('--headers', action='store_true', help='put the tables into the patches')
-    parser.add_argument('--keep', action='store_true', help='the results go to perf/results/')
     parser.add_argument('--estimate', action='store_true', help='only say how long it takes')
     any_server.add_option(parser)
     measuring.add_device_delay(parser)
@@ -327,14 +309,10 @@ def main():
     slugs = measurable if arguments.slugs == ['all'] else arguments.slugs
     if not slugs or set(slugs) - set(measurable):
         sys.exit('ab.py: which patch? all, or some of: ' + ' '.join(measurable))
-    if arguments.headers and arguments.runs < ab_table.PAIRS_MIN:
-        sys.exit('ab.py: a header wants %d pairs at least; leave out --runs or --headers'
-                 % ab_table.PAIRS_MIN)
     any_server.check_names(parser, arguments.servers)
     trouble = refuse_servers(arguments.servers, slugs)
-    if trouble or arguments.headers and (arguments.servers or arguments.device_delay):
-        parser.error(trouble or 'a header has the figures of the servers here on a real device; '
-                     'leave out --headers, or --server and --device-delay')
+    if trouble:
+        parser.error(trouble)
     if arguments.device_delay:
         arguments.host_class += '-delay%gms' % arguments.device_delay
     print('This takes about %.0f minutes.' % (estimate_seconds(slugs, arguments) / 60), flush=True)
@@ -353,19 +331,14 @@ def main():
 
 def measure_all(slugs, arguments, scratch):
     """Measures, keeps and prints one after the other; ends the program when one is interrupted."""
-    kept = arguments.keep or arguments.headers  # a header names a result that is kept
-    root = os.path.join(TOP, 'perf' if kept else 'build', 'results')
     folder = None
     for slug in slugs:
         result = measure(slug, arguments, scratch)
         stopped = result.get('stopped')
         if result['blocks']:
-            folder = folder or results_folder(root, arguments.host_class, slugs)
+            folder = folder or results_folder(os.path.join(TOP, 'build', 'results'),
+                                              arguments.host_class, slugs)
             path = write_result(result, folder)
-            if arguments.headers and not stopped:
-                put_into_header(result, path)
-            if kept:
-                articles.write_page()  # it shows the newest kept results of some patches
             print('%s\n\nThe figures are in %s\n' % (ab_table.whole_table(result),
                                                      os.path.relpath(path, TOP)), flush=True)
         if stopped:

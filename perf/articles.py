@@ -4,9 +4,7 @@
 docs/articles.md shows most in tables that this program writes, behind lines <!-- table: NAME -->;
 the tables `requests` (claims.py) and `sizes` (iibench_sizes.py) there set them beside the results
 that are kept.
-Usage:    articles.py            writes the tables of docs/articles.md anew; ./lab bench PATCH
-                                 --keep does it too
-          articles.py --print    prints all tables of articles.json"""
+Usage: articles.py      writes the tables of docs/articles.md anew; ./lab measure does it too"""
 
 import argparse
 import decimal
@@ -77,11 +75,8 @@ def write_page():
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--print', action='store_true')
-    if parser.parse_args().print:
-        print('\n'.join('%s\n\n%s' % (name, table(name)) for name in tables()))
-    else:
-        write_page()
+    parser.parse_args()
+    write_page()
 
 
 if __name__ == '__main__':

@@ -93,7 +93,7 @@ class Words(Bare):
                        'x=%s --port-range 1' % os.path.join(self.bin, 'bash')],
                       ['crash', 'none', '--states', '10', '--at', '1:2', '--log', '--seed=3'],
                       ['bench', 'insert', '--clients', '8', '--seconds=5'],
-                      ['bench', self.slugs[0], self.slugs[1], '--runs', '1', '--headers'],
+                      ['bench', self.slugs[0], self.slugs[1], '--runs', '1'],
                       ['bench', 'all', '--estimate'], ['bench', '--help-load'],
                       ['bench', bench.WINDOWS_PATCH, '--headers'], ['trace', '1'],
                       ['trace', 'stages'], ['serve', '--', '--port', '1'],

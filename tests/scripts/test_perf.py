@@ -82,19 +82,6 @@ class Figures(unittest.TestCase):
         self.assertEqual(articles.figure('write-concerns', 'least', 'j=1, disk'), 34.1)
         self.assertIsNone(articles.figure('durable-inserts', 'MS SQL Server, 1 thread', 'SSD'))
 
-    def test_the_insert_benchmark_adds_up(self):
-        # Its GB are 1,000 of 1,048,576 bytes; those of the log have two digits.
-        for name in [row[0] for row in articles.tables()['insert-benchmark']['rows']]:
-            row = articles.row('insert-benchmark', name)
-            self.assertAlmostEqual(row['inserts/s'] * row['seconds'] / claims.THEIR_ROWS, 1,
-                                   delta=0.001, msg=name)
-            for whole, each, delta in (('GB written', 'bytes written an insert', 0.01),
-                                       ('log GB', 'log bytes an insert', 0.05)):
-                if row[whole]:
-                    self.assertAlmostEqual(
-                        row[each] * claims.THEIR_ROWS / (row[whole] * 1000 * 2 ** 20), 1,
-                        delta=delta, msg=(name, whole))
-
 
 class Verdicts(unittest.TestCase):
 

@@ -4,8 +4,8 @@ from lab import (base, bench, clustering, measuring, old_data, patching, product
                  testing, upstream)
 from lab.command_line import Lab
 
-ORDER = ('run', 'test', 'serve', 'shell', 'cluster', 'trace', 'bench', 'report', 'crash', 'check',
-         'salvage', 'backup', 'restore', 'copy', 'patch', 'pr', 'port', 'docs', 'package',
+ORDER = ('run', 'test', 'serve', 'shell', 'cluster', 'trace', 'bench', 'measure', 'report', 'crash',
+         'check', 'salvage', 'backup', 'restore', 'copy', 'patch', 'pr', 'port', 'docs', 'package',
          'release', 'setup')  # in ./lab --help
 
 

@@ -106,7 +106,19 @@ def trace_parser(_):
                                         for name, tool in TOOLS.items()))
 
 
+def measure(words):
+    measure_parser([]).check(words)
+    needs.measuring()
+    base.become_script('measure_all', *words)
+
+
+def measure_parser(_):
+    return script_parser('measure_all', './lab measure')
+
+
 COMMANDS = {
+    'measure': {'form': '[PIECE...]', 'parser': measure_parser, 'run': measure,
+                'summary': 'measure and keep all that pages and headers say, over several nights'},
     'run': {'parser': run_parser, 'run': run,
             'summary': 'the main job: measure durable inserts, option by option, print the ladder'},
     'trace': {'form': '[WHAT] PID', 'parser': trace_parser, 'run': trace, 'words': lambda: [*TOOLS],

@@ -193,7 +193,7 @@ STEPS = [
          'python3 patches/check.py', series),
     Step('options', 'docs/options.md is what the programs say', './lab docs', options_page),
     Step('measurements', 'kept results are of a quiet machine, or said not to be',
-         './lab bench PATCH --headers', measurements),
+         './lab measure --all', measurements),
     Step('package', 'the package and the tarball are built from this commit', './lab package',
          package),
     Step('images', 'the images were built and tried as they are now', './lab test docker', images)]
