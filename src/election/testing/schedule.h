@@ -5,7 +5,8 @@
 //
 // Checked at each acknowledgement and at each election: no entry that a majority acknowledged is
 // missing in a primary of a later term, and a term has one primary; at each time that the
-// coordinator hears of the set again: no configuration that a majority knew is lost.
+// coordinator hears of the set again: no configuration that a majority knew is lost. Where the
+// voters stay the same: once all is well there is a primary, and another one after its death.
 #pragma once
 
 #include <cstdint>
