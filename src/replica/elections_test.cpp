@@ -326,9 +326,11 @@ TEST_F(FollowingTest, ACopyIsCompleteWithWhatThePrimaryHas) {
         EXPECT_FALSE(follow(1, {note(1, 10), note(1, 11)}, often));
         EXPECT_EQ(second_.member().last().ts != 0, often == 1);
         EXPECT_TRUE(second_.elections().is_blank());
+        EXPECT_NE(second_.member().role().state(), State::secondary);
     }
     EXPECT_TRUE(follow(1, {note(1, 10), note(1, 11)}));
     EXPECT_FALSE(second_.elections().is_blank());
+    EXPECT_EQ(second_.member().role().state(), State::secondary);
 }
 
 TEST_F(ElectionsTest, WhatAPrimaryMayNotHaveIsRefused) {

@@ -146,7 +146,10 @@ bool Tailer::begin() {
     }
     reads_log_ = true;
     last_error_.clear();
-    member_.set_following(State::secondary, source_->host(), "");
+    if (member_.elections() != nullptr && member_.elections()->is_blank())
+        member_.set_following(State::recovering, source_->host(), "completing the copy");
+    else
+        member_.set_following(State::secondary, source_->host(), "");
     apply(batch);
     return true;
 }
@@ -228,7 +231,7 @@ void Tailer::apply(bson::Doc batch) {
 }
 
 // A copy whose member is not yet a voter, or not again, is complete once it has all that the
-// primary had at a time of its term.
+// primary had at a time of its term. Until then others, and people, see that it cannot take part.
 void Tailer::complete_copy() {
     Elections* const elections = member_.elections();
     if (elections == nullptr || !elections->is_blank()) return;
@@ -239,7 +242,9 @@ void Tailer::complete_copy() {
         check_leads(config->term);
         copied_term_ = config->term;
     }
-    if (member_.last() >= copied_until_) elections->copied(copied_term_);
+    if (member_.last() < copied_until_) return;
+    elections->copied(copied_term_);
+    if (!elections->is_blank()) member_.set_following(State::secondary, source_->host(), "");
 }
 
 void Tailer::apply(std::span<const bson::Doc> entries) {
