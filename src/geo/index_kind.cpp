@@ -98,7 +98,7 @@ bool SphereIndex::cells(const Element& value,
         base::fail(16755, "Can't extract geo keys from object, malformed geometry?: {}: {}", why,
                    bson::to_text(value));
     constexpr int kCells = 50;
-    const Covering how{coarsest, finest, kCells, [] { sched::tick(); }};
+    const Covering how{coarsest, finest, kCells};
     for (const uint64_t cell : shape->cover(how))
         add(cell_text(cell));
     return true;

@@ -94,7 +94,7 @@ Covering query_covering(double extent, int coarsest) {
         level = static_cast<int>(std::clamp(std::floor(halvings + 0.5), 0.0, double{kLevelsMax}));
     }
     const int least = std::min(coarsest, 2 + level);
-    return {least, std::min(least + kFiner, kLevelsMax), kCells, nullptr};
+    return {least, std::min(least + kFiner, kLevelsMax), kCells};
 }
 
 std::shared_ptr<const Predicate> Predicate::parse(Ask ask, const Element& operand, Rules rules) {
@@ -183,8 +183,7 @@ CellRanges Predicate::ranges(int coarsest) const {
     std::shared_ptr<const Shape> shape = shape_;
     if (shape == nullptr)
         shape = sphere().make_ring(centre_, 0, std::min(*cap_radians_, std::numbers::pi));
-    Covering how = query_covering(shape->extent(), coarsest);
-    how.tick = [] { sched::tick(); };
+    const Covering how = query_covering(shape->extent(), coarsest);
     return ranges_of_cells(shape->cover(how), coarsest);
 }
 

@@ -31,8 +31,7 @@ struct Parts {
 struct Covering {
     int coarsest = 0;  // levels: 0 is a face
     int finest = 0;
-    int cells = 0;             // so many at most, where those of the coarsest level are no more
-    void (*tick)() = nullptr;  // called for each cell that is looked at; may throw
+    int cells = 0;  // so many at most, where those of the coarsest level are no more
 };
 
 // A shape, ready to be asked. It never changes, and may be asked by several threads.
@@ -51,6 +50,9 @@ class Shape {
 
 struct SphereLibrary {
     const char* version;  // of the server that it was made with
+    // What hears of each piece of work before it is done how much it is, in ticks (sched/tick.h).
+    // It may throw.
+    void (*set_tick)(void (*tick)(int64_t cost));
     // Null: `why` says what is wrong with them.
     std::unique_ptr<Shape> (*make)(const Parts& parts, std::string& why);
     // All places that are between so far from `centre`, in radians.

@@ -8,6 +8,8 @@
 #include <s2/s2cell_union.h>
 #include <s2/s2metrics.h>
 
+#include "geo/sphere/work.h"
+
 namespace geo {
 
 namespace {
@@ -72,7 +74,7 @@ class Coverer {
     }
 
     std::unique_ptr<Candidate> candidate(const S2Cell& cell) const {
-        if (how_.tick != nullptr) how_.tick();
+        work(1);
         if (!shape_.may_meet(cell)) return nullptr;
         if (is_wanted_ && !is_wanted_(cell.id().id())) return nullptr;
         auto made = std::make_unique<Candidate>();

@@ -8,9 +8,11 @@
 #include <s2/s2edge_distances.h>
 #include <s2/s2error.h>
 #include <s2/s2latlng_rect.h>
+#include <s2/s2lax_loop_shape.h>
 #include <s2/s2loop.h>
 
 #include "geo/sphere/signs.h"
+#include "geo/sphere/work.h"
 
 namespace geo {
 
@@ -38,6 +40,15 @@ std::vector<S2Point> places_of(const Line& line) {
     return out;
 }
 
+// To see that a ring does not cross itself: by the loop's own index, which it shows to no one.
+void work_on_ring(const std::vector<S2Point>& places) {
+    constexpr size_t kSmall = 1000;
+    if (places.size() <= kSmall) return work_on_edges(kSmall);
+    MutableS2ShapeIndex index;
+    index.Add(std::make_unique<S2LaxLoopShape>(places));
+    work_on_pairs(index);
+}
+
 std::unique_ptr<S2Loop> loop_of(const Line& ring, std::string& why) {
     std::vector<S2Point> places = places_of(ring);
     constexpr size_t kLeast = 3;
@@ -49,6 +60,7 @@ std::unique_ptr<S2Loop> loop_of(const Line& ring, std::string& why) {
     auto loop = std::make_unique<S2Loop>();
     loop->set_s2debug_override(S2Debug::DISABLE);
     loop->Init(places);
+    work_on_ring(places);
     S2Error error;
     if (loop->FindValidationError(&error)) {
         why = "a ring of a polygon is not valid: " + error.text();
@@ -58,16 +70,27 @@ std::unique_ptr<S2Loop> loop_of(const Line& ring, std::string& why) {
     return loop;
 }
 
+// A ring by itself is asked by its index, one with holes is walked along.
+void work_on_cell(const S2Polygon& polygon) {
+    constexpr int64_t kTicks = 20;
+    constexpr int kPerEdgeByIndex = 16;
+    const int edges = polygon.num_vertices();
+    work(kTicks);
+    work_on_edges(polygon.num_loops() == 1 ? edges / kPerEdgeByIndex : edges);
+}
+
 // Whether a polygon and a cell have something in common. To S2 of today a cell has its border, and
 // to the old one what lies on the border of both belonged to one of them.
 bool meet(const S2Polygon& polygon, const S2Cell& cell) {
     if (!polygon.GetRectBound().Intersects(cell.GetRectBound())) return false;
+    work_on_cell(polygon);
     if (polygon.num_loops() == 1) return polygon.loop(0)->Intersects(S2Loop(cell));
     return polygon.Intersects(S2Polygon(cell));
 }
 
 bool holds_cell(const S2Polygon& polygon, const S2Cell& cell) {
     if (!polygon.GetRectBound().Contains(cell.GetRectBound())) return false;
+    work_on_cell(polygon);
     if (polygon.num_loops() == 1) return polygon.loop(0)->Contains(S2Loop(cell));
     return polygon.Contains(S2Polygon(cell));
 }
@@ -100,7 +123,38 @@ bool has(const S2Polyline& line, const S2Point& place) {
 // line would be inside of every polygon.
 constexpr double kNoLength = 1e-14;
 
+// To ask a polygon for what it has in common with another shape.
+void work_on(const S2Polygon& polygon) {
+    work(polygon.num_vertices());
+    work_on_pairs(polygon.index());
+}
+
+void work_on(const S2Polyline& line) {
+    constexpr int64_t kTicksPerPlace = 8;
+    work(kTicksPerPlace * line.num_vertices());
+}
+
+bool meet(const S2Polygon& polygon, const S2Polyline& line) {
+    work_on(polygon);
+    work_on(line);
+    return polygon.Intersects(line);
+}
+
+bool meet(const S2Polygon& polygon, const S2Polygon& other) {
+    work_on(polygon);
+    work_on(other);
+    return polygon.Intersects(other);
+}
+
+bool holds_polygon(const S2Polygon& polygon, const S2Polygon& other) {
+    work_on(polygon);
+    work_on(other);
+    return polygon.Contains(other);
+}
+
 bool holds_line(const S2Polygon& polygon, const S2Polyline& line) {
+    work_on(polygon);
+    work_on(line);
     return line.GetLength().radians() < kNoLength ? has(polygon, line.vertex(0))
                                                   : polygon.Contains(line);
 }
@@ -155,7 +209,10 @@ bool PartsShape::add_polygon(const std::vector<Line>& rings, std::string& why) {
     }
     auto made = std::make_unique<S2Polygon>();
     made->set_s2debug_override(S2Debug::DISABLE);
+    const auto count = static_cast<int64_t>(loops.size());
+    work_on_edges(count * count / 2);  // which of them is in which
     made->InitNested(std::move(loops));
+    work_on_pairs(made->index());
     S2Error error;
     if (made->FindValidationError(&error)) {
         why = "a polygon is not valid: " + error.text();
@@ -166,6 +223,7 @@ bool PartsShape::add_polygon(const std::vector<Line>& rings, std::string& why) {
 }
 
 bool PartsShape::has_place(const S2Point& place) const {
+    work_on_edges(std::ssize(points_));
     const S2CellId cell(place);
     const auto is_there = [&](const S2Point& point) { return S2CellId(point) == cell; };
     if (std::ranges::any_of(points_, is_there)) return true;
@@ -179,14 +237,14 @@ bool PartsShape::meets_line(const S2Polyline& other) const {
            std::ranges::any_of(lines_,
                                [&](const auto& line) { return lines_meet(*line, other); }) ||
            std::ranges::any_of(polygons_,
-                               [&](const auto& polygon) { return polygon->Intersects(other); });
+                               [&](const auto& polygon) { return meet(*polygon, other); });
 }
 
 bool PartsShape::meets_polygon(const S2Polygon& other) const {
     return std::ranges::any_of(points_, [&](const S2Point& place) { return has(other, place); }) ||
-           std::ranges::any_of(lines_, [&](const auto& line) { return other.Intersects(*line); }) ||
+           std::ranges::any_of(lines_, [&](const auto& line) { return meet(other, *line); }) ||
            std::ranges::any_of(polygons_,
-                               [&](const auto& polygon) { return polygon->Intersects(other); });
+                               [&](const auto& polygon) { return meet(*polygon, other); });
 }
 
 bool PartsShape::contains(const Shape& shape) const {
@@ -202,7 +260,7 @@ bool PartsShape::contains(const Shape& shape) const {
                                    return any([&](const auto& p) { return holds_line(*p, *line); });
                                }) &&
            std::ranges::all_of(other->polygons_, [&](const auto& polygon) {
-               return any([&](const auto& p) { return p->Contains(*polygon); });
+               return any([&](const auto& p) { return holds_polygon(*p, *polygon); });
            });
 }
 
@@ -220,14 +278,19 @@ bool PartsShape::intersects(const Shape& shape) const {
 double PartsShape::distance(Point from) const {
     const S2Point place = to_s2(from);
     double least = std::numbers::pi;
+    work_on_edges(std::ssize(points_));
     for (const S2Point& point : points_)
         least = std::min(least, angle(place, point));
-    for (const auto& line : lines_)
+    for (const auto& line : lines_) {
+        work(line->num_vertices());
         for (int i = 0; i + 1 < line->num_vertices(); ++i)
             least = std::min(
                 least, angle(place, S2::Project(place, line->vertex(i), line->vertex(i + 1))));
-    for (const auto& polygon : polygons_)
+    }
+    for (const auto& polygon : polygons_) {
+        work_on_edges(polygon->num_vertices());
         least = std::min(least, angle(place, polygon->Project(place)));
+    }
     return least;
 }
 
@@ -253,6 +316,7 @@ std::vector<uint64_t> PartsShape::cover(const Covering& how) const {
 }
 
 bool PartsShape::may_meet(const S2Cell& cell) const {
+    work_on_edges(std::ssize(points_));
     return std::ranges::any_of(
                points_,
                [&](const S2Point& place) { return cell.id().contains(S2CellId(place)); }) ||

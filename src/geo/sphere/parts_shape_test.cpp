@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 
 #include "geo/sphere/parts_shape.h"
 #include "geo/sphere/signs.h"
+#include "geo/sphere/work.h"
 
 namespace geo {
 namespace {
@@ -55,11 +57,74 @@ TEST(Covering, HasNoMoreCellsThanAskedForWhereItCan) {
     EXPECT_GT(shape_of(box(-60, -40, 60, 40))->cover(kOfIndex).size(), 1000u);
 }
 
-TEST(Covering, AsksWhetherToGoOn) {
-    static int calls;
-    calls = 0;
-    shape_of(box(10, 10, 11, 11))->cover({7, 14, 50, [] { ++calls; }});
-    EXPECT_GT(calls, 20);
+// As a server ends what takes about a second.
+class Limited : public testing::Test {
+  protected:
+    struct TooMuch {};
+    Limited() {
+        left_ = kLimit;
+        g_tick = [](int64_t cost) {
+            if ((left_ -= cost) < 0) throw TooMuch();
+        };
+    }
+    ~Limited() override { g_tick = nullptr; }
+
+    static constexpr int64_t kLimit = 10'000'000;
+    static inline int64_t left_;
+};
+
+// Far there and back.
+Parts wild(int count) {
+    Line line;
+    for (int i = 0; i < count; ++i)
+        line.push_back({static_cast<double>(i * 37 % 360 - 180), i * 17 % 170 - 85.0});
+    return {{}, {line}, {}};
+}
+
+Line star(int count, double size = 1) {
+    Line line;
+    for (int i = 0; i < count; ++i) {
+        const double angle = 2 * std::numbers::pi * i / count;
+        const double radius = size * (i % 2 == 0 ? 10 : 15);
+        line.push_back({radius * std::cos(angle), radius * std::sin(angle)});
+    }
+    line.push_back(line.front());
+    return line;
+}
+
+Parts with_holes(int count) {
+    constexpr int kInRow = 200;
+    Parts parts = box(-1, -1, 60, 60);
+    for (int i = 0; i < count; ++i) {
+        const double x = i % kInRow * .25;
+        const double y = static_cast<double>(i / kInRow) * .25;
+        parts.polygons[0].push_back(box(x, y, x + .1, y + .1).polygons[0][0]);
+    }
+    return parts;
+}
+
+TEST_F(Limited, ALittleIsALittle) {
+    shape_of(box(10, 10, 11, 11))->cover(kOfIndex);
+    EXPECT_LT(left_, kLimit - 20);
+    shape_of({{}, {}, {{star(1000)}}})->cover(kOfIndex);
+    EXPECT_GT(left_, kLimit / 2);
+}
+
+TEST_F(Limited, NothingTakesTooLong) {
+    const Parts far{{}, {}, {{star(50'000)}}};
+    EXPECT_THROW(shape_of(wild(500))->cover(kOfIndex), TooMuch);
+    EXPECT_THROW(shape_of({wild(5000).lines[0], {}, {}})->cover(kOfIndex), TooMuch);
+    EXPECT_THROW(shape_of({{}, {star(100'000)}, {}})->cover(kOfIndex), TooMuch);
+    EXPECT_THROW(shape_of(far), TooMuch);
+    EXPECT_THROW(shape_of(with_holes(20'000)), TooMuch);
+}
+
+TEST_F(Limited, NoQuestionTakesTooLong) {
+    const auto one = shape_of({{}, {star(20'000, .1)}, {}});
+    const auto other = shape_of({{}, {star(20'000)}, {}});
+    EXPECT_THROW((void)one->intersects(*other), TooMuch);
+    const auto many = shape_of({star(20'000), {}, {}});
+    EXPECT_THROW((void)many->intersects(*one), TooMuch);
 }
 
 TEST(PartsShapes, ContainAndMeet) {

@@ -4,6 +4,8 @@
 
 #include <s2/s2coords.h>
 
+#include "geo/sphere/work.h"
+
 namespace geo {
 
 namespace {
@@ -93,6 +95,7 @@ int crossing(const S2Point& a, const S2Point& b, const S2Point& c, const S2Point
 
 bool line_meets_cell(const S2Polyline& line, const S2Cell& cell) {
     const int count = line.num_vertices();
+    work_on_edges(count);
     for (int i = 0; i < count; ++i)
         if (is_in(cell, line.vertex(i))) return true;
     std::array<S2Point, 4> corners;
@@ -107,10 +110,12 @@ bool line_meets_cell(const S2Polyline& line, const S2Cell& cell) {
 
 bool lines_meet(const S2Polyline& a, const S2Polyline& b) {
     if (!a.GetRectBound().Intersects(b.GetRectBound())) return false;
-    for (int i = 1; i < a.num_vertices(); ++i)
+    for (int i = 1; i < a.num_vertices(); ++i) {
+        work_on_edges(b.num_vertices());
         for (int j = 1; j < b.num_vertices(); ++j)
             if (crossing(a.vertex(i - 1), a.vertex(i), b.vertex(j - 1), b.vertex(j)) >= 0)
                 return true;
+    }
     return false;
 }
 

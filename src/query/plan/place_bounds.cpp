@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "geo/library.h"
 #include "geo/ring.h"
-#include "sched/tick.h"
 
 namespace query {
 
@@ -116,7 +115,6 @@ IntervalList ring_bounds(const geo::Near& near, const catalog::Index& index, dou
         geo::Covering how = geo::query_covering(ring.extent(), coarsest);
         how.cells = kCells;
         if (has_keys) how.finest = std::max(how.finest, levels.finest);
-        how.tick = [] { sched::tick(); };
         const auto is_wanted = [&](uint64_t cell) {
             return has_keys(cell_intervals(geo::ranges_of_cells({cell}, coarsest), arena));
         };
