@@ -117,6 +117,32 @@ test('distances are metres of GeoJSON and radians of pairs', () => {
     assertEq(reply.results[1].dis, reply.stats.maxDistance);
 });
 
+test('a pipeline that does not begin at a collection finds nothing near', () => {
+    const nearest = {$geoNear: {near: point(1, 9), distanceField: 'd', key: 'at'}};
+    const from = (name, more) => ({$lookup: {from: name, as: 'x', pipeline: [nearest, {$limit: 2}],
+                                             ...more}});
+    const one = places().getCollection('one');
+    one.insertOne({_id: 1});
+    places().createCollection('same', {viewOn: 'globe1', pipeline: []});
+    places().createCollection('some', {viewOn: 'globe1', pipeline: [{$match: {kind: 1}}]});
+    places().createCollection('nearest', {viewOn: 'globe1', pipeline: [nearest]});
+    const found = places().globe1.aggregate([nearest, {$limit: 2}]).toArray();
+    for (const name of ['globe1', 'same', 'nearest']) {
+        const stages = name == 'nearest' ? [{$limit: 2}] : [nearest, {$limit: 2}];
+        assertEq(places().getCollection(name).aggregate(stages).toArray(), found, name);
+        const lookup = from(name, {pipeline: stages});
+        assertEq(one.aggregate([lookup]).toArray()[0].x, found, name);
+        assertEq(one.aggregate([{$facet: {f: [lookup]}}]).toArray()[0].f[0].x, found, name);
+    }
+    const refused = (code, stage) => assertThrowsCode(code, () => one.aggregate([stage]).toArray());
+    assertThrowsCode(40600, () => places().globe1.aggregate([{$facet: {a: [nearest]}}]).toArray());
+    refused(40600, {$facet: {a: [{$limit: 1}, nearest]}});
+    refused(16602, from('some'));
+    refused(16602, {$unionWith: {coll: 'some', pipeline: [nearest]}});
+    refused(40600, from('globe1', {pipeline: [{$facet: {a: [nearest]}}]}));
+    assertThrowsCode(16602, () => places().some.aggregate([nearest]).toArray());
+});
+
 test('writes keep the keys, and find by them', () => {
     places().globe.updateOne({_id: 1}, {$set: {at: point(100, 50)}});
     assertEq(ids(places().globe.find({at: near(100, 50)}).limit(1)), [1]);

@@ -103,6 +103,10 @@ test('pipelines carry the score', () => {
              [{of: kFoxes[2], s: 1.1}]);
     const late = [{$limit: 5}, first];
     assertCommandFails(db1, {aggregate: 'words', pipeline: late, cursor: {}}, 17313);
+    for (const before of [[], [first]]) {
+        const facet = [...before, {$facet: {a: [first]}}];
+        assertCommandFails(db1, {aggregate: 'words', pipeline: facet, cursor: {}}, 17313);
+    }
     assertCommandFails(db1, {aggregate: 'words', pipeline: [{$sort: {s: kScore}}], cursor: {}},
                        40218);
 });

@@ -129,7 +129,7 @@ std::unique_ptr<query::Pipeline> parse_pipeline(Invocation& invocation,
     if (request.allow_disk_use)
         context.scratch_directory = invocation.service.engine().scratch_directory();
     context.dialect = invocation.dialect();
-    context.may_be_near = !request.whole_database;
+    context.reads_collection = !request.whole_database;
     context.foreign = std::move(foreign);
     context.collator = request.collator;
     if (request.let != nullptr) context.variables = request.let->variables();

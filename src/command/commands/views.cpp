@@ -161,6 +161,7 @@ void check_stages(const Invocation& invocation, bson::Doc pipeline,
     query::PipelineContext context;
     context.dialect = dialect::kToday;
     context.collator = collator;
+    context.reads_collection = true;
     context.foreign = std::make_shared<ForeignReader>(invocation.db, std::string());
     query::Pipeline::parse(pipeline, context);
 }

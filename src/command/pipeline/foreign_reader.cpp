@@ -159,8 +159,13 @@ void ForeignReader::connect_view(const ResolvedView& view, query::Pipeline& stag
     if (!collation::is_same(stages.collator().get(), view.collator.get()))
         base::fail(base::kOptionNotSupportedOnView,
                    "a pipeline cannot read a view of another collation than its own");
+    // Such stages are the first ones of a pipeline, and there are others before them.
+    if (stages.leading_near() != nullptr && !view.stages.empty())
+        base::fail(16602, "$geoNear is only valid as the first stage in a pipeline.");
+    if (view.stages.empty()) return connect_source(view.ns, stages);
     query::PipelineContext context;
     context.dialect = dialect::kToday;
+    context.reads_collection = true;
     context.collator = view.collator;
     context.allow_disk_use = !scratch_.empty();
     context.scratch_directory = scratch_;

@@ -46,8 +46,8 @@ struct PipelineContext {
     // Fields that no later stage reads are not carried along. False only to compare: the results
     // are the same.
     bool narrows = true;
-    // Its source can find what is near: it reads a collection of its own.
-    bool may_be_near = false;
+    // It begins at a collection, whose indexes answer a $geoNear and a $text that come first.
+    bool reads_collection = false;
     // Called for a stage that this room does not know, e.g. $collStats: gives the function that
     // makes the documents the stage starts the pipeline with, or nothing if the command layer does
     // not know it either (error 16436, by OP_MSG 40324). Such a stage has to be the first one

@@ -19,6 +19,7 @@ class Facet : public Stage {
           folder_(outer.scratch_directory, spill::Folder::Use::operation) {
         PipelineContext inner = outer;
         inner.find_first_stage = {};
+        inner.reads_collection = false;
         for (const Value& e : spec) {
             check_stages(e, outer);
             facets_.emplace_back(e.name(), Pipeline::parse(e.as_doc(), inner));
@@ -59,8 +60,8 @@ class Facet : public Stage {
             const std::string_view kind =
                 stage.is_object() ? stage.as_doc().first().name() : std::string_view();
             const bool starts_pipelines = outer.find_first_stage && outer.find_first_stage(kind);
-            if (kind == "$facet" || kind == "$documents" || is_output_stage(kind) ||
-                starts_pipelines)
+            if (kind == "$facet" || kind == "$documents" || kind == "$geoNear" ||
+                is_output_stage(kind) || starts_pipelines)
                 base::fail(40600, "{} is not allowed to be used within a $facet stage", kind);
         }
     }

@@ -64,6 +64,7 @@ std::string foreign_name(const Value& from, std::string_view stage) {
 PipelineContext sub_pipeline_context(const PipelineContext& outer) {
     PipelineContext inner = outer;
     inner.find_first_stage = {};
+    inner.reads_collection = true;  // or $documents, which comes before all
     if (++inner.outer_pipelines > kSubPipelinesMax)
         base::fail(base::kMaxSubPipelineDepthExceeded,
                    "Maximum number of nested sub-pipelines exceeded. Limit is {}",

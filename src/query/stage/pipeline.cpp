@@ -247,6 +247,10 @@ class StagedPipeline : public Pipeline {
   private:
     void parse_stage(const Value& e, const PipelineContext& context);
     StagePtr make_stage(std::string_view name, const Value& spec, const PipelineContext& context);
+    // Whether the next stage is the first one of a pipeline over a collection.
+    bool begins_at_collection(const PipelineContext& context) const {
+        return context.reads_collection && stages_.empty() && !own_source_;
+    }
     void move_matches_forward();
     std::vector<Needs> needs_by_stage() const;
     void connect();
@@ -294,8 +298,8 @@ class StagedPipeline : public Pipeline {
 StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
                                     const PipelineContext& context) {
     if (name == "$match") {
-        const bool is_first = stages_.empty() && !own_source_ && context.outer_pipelines == 0;
-        return make_match(spec, context, is_first);
+        const bool takes_text = begins_at_collection(context) && context.outer_pipelines == 0;
+        return make_match(spec, context, takes_text);
     }
     if (name == "$project") return make_project(spec, context);
     if (name == "$group") return make_group(spec, context);
@@ -324,7 +328,7 @@ StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
         if (name == "$graphLookup") return make_graph_lookup(spec, context);
     }
     if (name == "$geoNear") {
-        if (!stages_.empty() || own_source_ || !context.may_be_near)
+        if (!begins_at_collection(context))
             base::fail(16602, "$geoNear is only valid as the first stage in a pipeline.");
         return std::make_unique<GeoNearStage>(spec, context);
     }

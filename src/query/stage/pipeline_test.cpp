@@ -214,6 +214,31 @@ TEST(Pipeline, RefusesWhatItCannotDo) {
     }
     EXPECT_EQ(error_of(R"([{"$geoNear": {}}])"), 16602);
     EXPECT_EQ(error_of(R"([{"$limit": 1}, {"$match": {"$text": {"$search": "x"}}}])"), 17313);
+    EXPECT_EQ(error_of(R"([{"$match": {"$text": {"$search": "x"}}}])"), 17313)
+        << "it reads no collection";
+}
+
+TEST(Pipeline, BeginsAtACollectionToAskItsIndexes) {
+    const auto code = [](const std::string& stages, bool reads_collection) {
+        PipelineContext context;
+        context.dialect = dialect::kToday;
+        context.reads_collection = reads_collection;
+        try {
+            parse(stages, context);
+        } catch (const base::Error& e) {
+            return e.code();
+        }
+        return 0;
+    };
+    const std::string near = R"({"$geoNear": {"near": [0, 0], "distanceField": "d"}})";
+    const std::string text = R"({"$match": {"$text": {"$search": "x"}}})";
+    EXPECT_EQ(code("[" + near + "]", true), 0);
+    EXPECT_EQ(code("[" + text + "]", true), 0);
+    EXPECT_EQ(code("[" + near + "]", false), 16602);
+    EXPECT_EQ(code("[" + text + "]", false), 17313);
+    EXPECT_EQ(code(R"([{"$facet": {"a": [)" + near + "]}}]", true), 40600);
+    EXPECT_EQ(code(R"([{"$facet": {"a": [)" + text + "]}}]", true), 17313);
+    EXPECT_EQ(code("[" + text + R"(, {"$facet": {"a": [)" + text + "]}}]", true), 17313);
 }
 
 TEST(Pipeline, SpecificationsOfStagesHaveTheirCodes) {
@@ -461,6 +486,9 @@ TEST(Pipeline, FacetsAreChecked) {
     EXPECT_EQ(error_of(R"([{"$facet": {"$a": []}}])"), 16410);
     EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$facet": {"b": []}}]}}])"), 40600);
     EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$out": "c"}]}}])"), 40600);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$geoNear": {}}]}}])"), 40600);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$limit": 1}, {"$geoNear": {}}]}}])"), 40600);
+    EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$match": {"$text": {"$search": "x"}}}]}}])"), 17313);
     EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$limit": 0}]}}])"), 15958);
     EXPECT_EQ(error_of(R"([{"$facet": {"a": [{"$nonsense": 0}]}}])"), 16436);
     const std::string big = R"({"a": ")" + std::string(6 << 20, 'x') + R"("})";
