@@ -50,6 +50,11 @@ test('mapReduce, inline and into collections', () => {
     assertEq(server.shell.getDB('test2').getCollection('other').find().toArray(),
              [{_id: 2, value: 17}]);
     assertCommandFails(db1, {...job, out: {inline: 1}, reduce: new Code('throw 1')}, 16722);
+    const emits = new Code('function (k, v) { emit(k, 5); return 1 }');
+    for (const jsMode of [false, true]) {
+        for (const part of [{reduce: emits}, {finalize: emits}])
+            assertCommandFails(db1, {...job, ...part, jsMode, out: {inline: 1}}, 16722);
+    }
 });
 
 test('group', () => {

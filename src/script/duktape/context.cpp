@@ -170,6 +170,7 @@ class DuktapeContext final : public Context {
     }
 
     void visit(int function, const uint8_t* document) override {
+        const Mapping mapping(reach_);
         heap_.enter([&] { call_with(function, document, true); });
     }
 
@@ -193,6 +194,18 @@ class DuktapeContext final : public Context {
     }
 
   private:
+    // As long as it lives, scripts may emit.
+    class Mapping {
+      public:
+        explicit Mapping(Reach& reach) : reach_(reach) { reach_.maps = true; }
+        ~Mapping() { reach_.maps = false; }
+        Mapping(const Mapping&) = delete;
+        Mapping& operator=(const Mapping&) = delete;
+
+      private:
+        Reach& reach_;
+    };
+
     struct Stored {
         const Field* field;
         DuktapeContext* self;

@@ -125,6 +125,13 @@ TEST_F(Contexts, MapsCollectWhatTheyEmit) {
     context_->visit(map, bson::make("a", 1, "b", "x").doc().data());
     EXPECT_EQ(kept.pairs, (std::vector<std::string>{"{ 0: 1.0, 1: \"x\" }",
                                                     "{ 0: null, 1: { a: 1, b: \"x\" } }"}));
+    const int reduce = context_->compile("function () { emit(1, 2) }");
+    EXPECT_EQ(
+        error_code([&] { context_->call(reduce, bson::Doc().data(), Context::Result::fields); }),
+        kScriptError)
+        << "it is no map";
+    EXPECT_EQ(value_of("typeof emit"), "{ : \"function\" }") << "it is there all the same";
+    EXPECT_EQ(kept.pairs.size(), 2u);
     const int wrong = context_->compile("emit(1)");
     EXPECT_EQ(error_code([&] { context_->visit(wrong, bson::Doc().data()); }), kScriptError);
 }

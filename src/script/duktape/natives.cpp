@@ -258,11 +258,23 @@ duk_ret_t random_bytes(duk_context* context) {
     return 1;
 }
 
+// What a reduce function emits would have to be reduced again, without an end.
+void require_map(duk_context* context, const Reach& reach) {
+    if (!reach.maps) duk_error(context, DUK_ERR_ERROR, "emit is for the map function only");
+}
+
+// native.requireMap(): throws unless a map function runs.
+duk_ret_t require_map_now(duk_context* context) {
+    require_map(context, reach_of(context));
+    return 0;
+}
+
 duk_ret_t emit(duk_context* context) {
     if (duk_get_top(context) != 2)
         duk_error(context, DUK_ERR_ERROR, "emit takes a key and a value");
     Reach& reach = reach_of(context);
     if (reach.emitted == nullptr) return 0;
+    require_map(context, reach);
     Writer pair;
     const size_t start = pair.begin();
     if (duk_is_undefined(context, 0)) {
@@ -298,6 +310,7 @@ constexpr Native kNatives[] = {
     {"print", print, 1},
     {"sleep", sleep, 1},
     {"functionOf", function_of, 1},
+    {"requireMap", require_map_now, 0},
     {"version", version, 0},
     {"random", random_bytes, 0},
 };

@@ -10,6 +10,7 @@ namespace script {
 struct Reach {
     Database* database = nullptr;
     Emitted* emitted = nullptr;
+    bool maps = false;  // a map function runs, which alone may emit
 };
 
 // Pushes an object with these functions. Each ends the script where the server does not let it go

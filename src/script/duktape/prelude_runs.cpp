@@ -33,6 +33,7 @@ const char* const kPreludeRuns = R"JS(function (native, global) {
         var emitPair = global.emit;
         global.emit = function emit(key, value) {
             if (arguments.length != 2) throw new Error('emit takes a key and a value');
+            native.requireMap();
             if (typeof key == 'object') {
                 // It would be no name of a property: from here on values are not kept here.
                 global.emit = emitPair;
