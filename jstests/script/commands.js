@@ -10,6 +10,7 @@ test('$where finds, counts, changes and removes', () => {
     t.insertMany([...Array(20).keys()].map(i => ({_id: i, a: i % 3, l: [i, i + 1]})));
     const ids = filter => t.find(filter).sort({_id: 1}).toArray().map(d => d._id);
     assertEq(ids({$where: 'this.a == 2 && this._id > 10'}), [11, 14, 17]);
+    assertEq(ids({$where: 'this.returned == undefined && this._id < 2'}), [0, 1]);
     assertEq(ids({$where: new Code('this.a == x', {x: 2}), _id: {$lt: 6}}), [2, 5]);
     assertEq(ids({$or: [{$where: 'obj.l[0] == 3'}, {_id: 19}]}), [3, 19]);
     assertEq(t.countDocuments({_id: 99}), 0);

@@ -58,8 +58,20 @@ size_t end_of_function(std::string_view code) {
     return 0;
 }
 
-bool has_word(std::string_view code, std::string_view word) {
-    return code.find(word) != std::string_view::npos;
+bool has_text(std::string_view code, std::string_view text) {
+    return code.find(text) != std::string_view::npos;
+}
+
+// Whether a return stands in the code, and not only a name with these letters.
+bool has_return(std::string_view code) {
+    constexpr std::string_view kReturn = "return";
+    for (size_t at = code.find(kReturn); at != std::string_view::npos;
+         at = code.find(kReturn, at + 1)) {
+        const size_t end = at + kReturn.size();
+        if ((at == 0 || !is_word(code[at - 1])) && (end == code.size() || !is_word(code[end])))
+            return true;
+    }
+    return false;
 }
 
 // Pushes the function of a part of the prelude. The first context compiles it for all others.
@@ -97,7 +109,7 @@ class DuktapeContext final : public Context {
 
     int compile(std::string_view code) override {
         code = trimmed(code);
-        uses_obj_ = uses_obj_ || has_word(code, "obj");
+        uses_obj_ = uses_obj_ || has_text(code, "obj");
         // What it hands to commands is code again.
         const std::string kept = reach_.database != nullptr ? with_sources(code) : std::string();
         heap_.enter([&] {
@@ -129,7 +141,7 @@ class DuktapeContext final : public Context {
         field.type = static_cast<bson::Type>(*element);
         field.name = reinterpret_cast<const char*>(element + 1);
         field.value = element + field.name.size() + 2;
-        if (field.type == bson::Type::code) uses_obj_ = uses_obj_ || has_word(field.text(), "obj");
+        if (field.type == bson::Type::code) uses_obj_ = uses_obj_ || has_text(field.text(), "obj");
         heap_.enter([&] {
             push_text(context(), name);
             const std::string stored(duk_get_string(context(), -1));
@@ -240,7 +252,7 @@ class DuktapeContext final : public Context {
     // Pushes what the text is a function of.
     void push_compiled(std::string_view code) {
         if (!begins_with_function(code)) {
-            const bool whole = has_word(code, "return") || has_word(code, "\n");
+            const bool whole = has_return(code) || has_text(code, "\n");
             push_source("(function(){" + std::string(whole ? "" : "return ") + std::string(code) +
                         "\n})");
             return;

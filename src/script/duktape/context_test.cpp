@@ -56,6 +56,10 @@ TEST_F(Contexts, FormsOfCode) {
     EXPECT_EQ(value_of("return ("), "error 16722");
     EXPECT_EQ(value_of("functional"), "error 16722");
     EXPECT_EQ(value_of("1 +\n1"), "{ : undefined }");
+    for (const char* name : {"this.returned", "this.$return", "this.no_return", "this.return1"})
+        EXPECT_EQ(value_of(std::string("typeof ") + name), "{ : \"undefined\" }") << name;
+    EXPECT_EQ(value_of("if (true){return(3)}"), "{ : 3.0 }");
+    EXPECT_EQ(value_of("var returned = 4; return returned"), "{ : 4.0 }");
 }
 
 TEST_F(Contexts, DocumentsKeepOrderAndTypesWhereTheyAreLeftAlone) {
