@@ -48,6 +48,17 @@ test('a 2d index finds what is within, with it and without', () => {
     }
 });
 
+test('a 2d index of any bounds finds what is within', () => {
+    const box = {at: {$geoWithin: {$box: [[-1, -1], [4, 4]]}}};
+    for (const [min, max] of [[-1e15, 1e15], [-1e308, 1e308], [-Infinity, Infinity]]) {
+        places().wide.drop();
+        places().wide.createIndex({at: '2d'}, {min, max});
+        places().wide.insertMany([{_id: 0, at: [0, 0]}, {_id: 1, at: [3, 3]}, {_id: 2, at: [9, 9]}]);
+        assertEq(ids(places().wide.find(box)).sort(), [0, 1], max);
+        assertEq(ids(places().wide.find({at: {$near: [4, 4]}})), [1, 0, 2], max);
+    }
+});
+
 test('what is near comes in order', () => {
     assertEq(ids(places().flat.find({at: {$near: [0.1, 0.2]}}).limit(3)), [0, 10, 1]);
     assertEq(ids(places().flat.find({at: {$near: [5, 5], $maxDistance: 1}})).sort(),

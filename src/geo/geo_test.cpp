@@ -54,6 +54,29 @@ TEST(Grid, HasTheNumbersOfOldIndexes) {
     EXPECT_EQ(code_of([] { Grid(doc(R"({"bits":33})")); }), 16803);
 }
 
+// An index may have been made with any bounds.
+TEST(Grid, CoversWithinOddBounds) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    constexpr std::pair<double, double> kBounds[] = {
+        {-1e15, 1e15},           {-1e300, 1e300},  {-1e308, 1e308},  {-1e308, 1},
+        {-kInfinity, 5},         {0, kInfinity},   {3, 3},           {0, 1e-310},
+        {-kInfinity, kInfinity}, {1e15, 1e15 + 3}, {1e6, 1e6 + 1e-7}};
+    for (const auto& [min, max] : kBounds) {
+        const Grid grid(bson::make("min", min, "max", max));
+        for (double at : {min, min / 2 + max / 2, std::nextafter(min, max), max, 0.0, 1.0, 3.0}) {
+            const Point place{at, at};
+            if (!grid.has(place)) continue;
+            const uint64_t number = grid.number(place);
+            const auto shape = make_box(place, place);
+            const auto spans = grid.cover([&](const Box& box) { return shape->overlap(box); });
+            EXPECT_TRUE(std::ranges::any_of(
+                spans,
+                [&](const Span& span) { return span.first <= number && number <= span.last; }))
+                << min << ' ' << max << ' ' << at;
+        }
+    }
+}
+
 // Each place of a shape has its number in one of the ranges, whatever the shape.
 TEST(Grid, CoversWhatAShapeHas) {
     std::mt19937 random(20261130);

@@ -41,6 +41,7 @@ uint32_t every_second(uint64_t bits) {
 
 uint32_t fraction(double value, double min, double max) {
     const double scaled = std::floor((value - min) * (kCells / (max - min)));
+    if (std::isnan(scaled)) return 0;  // of bounds that have no squares (Grid::has_squares())
     return static_cast<uint32_t>(std::clamp(scaled, 0.0, kCells - 1));
 }
 
@@ -88,13 +89,19 @@ void Grid::append_key(bson::Builder& out, Point place) const {
     append_number(out, number(place));
 }
 
+bool Grid::has_squares() const {
+    const double span = max_ - min_;
+    return span > 0 && std::isfinite(span) && std::isfinite(kCells / span);
+}
+
 double Grid::square() const {
     return (max_ - min_) / std::pow(2.0, bits_);
 }
 
 Box Grid::box(uint64_t number, int level) const {
     // Rounding may have put a place into the square beside its own.
-    const double slack = (max_ - min_) * 4 * std::numeric_limits<double>::epsilon();
+    const double largest = std::max({max_ - min_, std::abs(min_), std::abs(max_)});
+    const double slack = largest * 4 * std::numeric_limits<double>::epsilon();
     const double span = (max_ - min_) / kCells;
     const double size = (max_ - min_) / std::pow(2.0, level);
     const double x = min_ + every_second(number >> 1) * span;
@@ -103,6 +110,7 @@ Box Grid::box(uint64_t number, int level) const {
 }
 
 std::vector<Span> Grid::cover(const std::function<Overlap(const Box&)>& overlap) const {
+    if (!has_squares()) return {{0, last_of(0, 0)}};
     constexpr size_t kSquares = 24;
     struct Square {
         uint64_t number;

@@ -48,13 +48,17 @@ class Grid {
     void append_key(bson::Builder& out, Point place) const;
     static void append_number(bson::Builder& out, uint64_t number);
 
-    // Few ranges that together have all numbers of places where `overlap` is not none.
+    // Few ranges that together have all numbers of places where `overlap` is not none; one with
+    // all numbers where the bounds are such that it cannot be told.
     std::vector<Span> cover(const std::function<Overlap(const Box&)>& overlap) const;
     // How far a place may lie from the corner of its square.
     double square() const;
 
   private:
     Box box(uint64_t number, int level) const;
+    // Whether the span is a number that can be divided. Old servers took any bounds; where this is
+    // not so, the numbers tell nothing of where places are.
+    bool has_squares() const;
 
     int bits_ = 26;
     double min_ = -180;
