@@ -111,6 +111,38 @@ test('pipelines carry the score', () => {
                        40218);
 });
 
+test('pipelines inside of stages may begin with a search', () => {
+    fresh(kFoxes);
+    const one = db1.getCollection('one');
+    one.drop();
+    one.insertOne({_id: 'one', p: 1});
+    const search = [{$match: {$text: {$search: 'fox'}}}, {$sort: {_id: 1}},
+                    {$project: {s: kScore}}];
+    const found = db1.words.aggregate(search).toArray();
+    assertEq(found.map(d => d._id), [1, 2, 3]);
+    const lookup = {$lookup: {from: 'words', as: 'x', pipeline: search}};
+    assertEq(one.aggregate([lookup]).toArray()[0].x, found);
+    assertEq(one.aggregate([{$facet: {f: [lookup]}}]).toArray()[0].f[0].x, found);
+    const joined = {$lookup: {...lookup.$lookup, localField: 'p', foreignField: 'p'}};
+    assertEq(one.aggregate([joined]).toArray()[0].x, found.slice(0, 2));
+    const union = coll => ({$unionWith: {coll, pipeline: search}});
+    assertEq(one.aggregate([{$project: {_id: 1}}, union('words')]).toArray(),
+             [{_id: 'one'}, ...found]);
+    db1.same.drop();
+    db1.some.drop();
+    db1.createCollection('same', {viewOn: 'words', pipeline: []});
+    db1.createCollection('some', {viewOn: 'words', pipeline: [{$match: {p: 1}}]});
+    assertEq(one.aggregate([{$match: {p: 9}}, union('same')]).toArray(), found);
+    const refused = (code, stage) => assertThrowsCode(code, () => one.aggregate([stage]).toArray());
+    refused(17313, union('some'));
+    refused(17313, {$unionWith: {coll: 'words', pipeline: [{$limit: 1}, ...search.slice(0, 1)]}});
+    refused(17313, {$unionWith: {coll: 'words', pipeline: [{$facet: {a: search.slice(0, 1)}}]}});
+    refused(17313, {$graphLookup: {from: 'words', startWith: '$p', connectFromField: 'p',
+                                   connectToField: 'p', as: 'x',
+                                   restrictSearchWithMatch: {$text: {$search: 'fox'}}}});
+    refused(40218, {$project: {s: kScore}});
+});
+
 test('version 3 looks at letters', () => {
     const t = fresh([{_id: 1, a: 'Un CAFÉ «noir»'}, {_id: 2, a: 'cafe'}], {a: 'text'},
                     {textIndexVersion: 3});

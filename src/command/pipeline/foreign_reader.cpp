@@ -11,6 +11,7 @@
 #include "command/cursor/query_cursors.h"
 #include "command/pipeline/pipeline_query.h"
 #include "dialect/dialect.h"
+#include "query/match/text_clause.h"
 #include "sched/tick.h"
 
 namespace command {
@@ -162,6 +163,8 @@ void ForeignReader::connect_view(const ResolvedView& view, query::Pipeline& stag
     // Such stages are the first ones of a pipeline, and there are others before them.
     if (stages.leading_near() != nullptr && !view.stages.empty())
         base::fail(16602, "$geoNear is only valid as the first stage in a pipeline.");
+    if (query::asks_for_text(stages.leading_match()) && !view.stages.empty())
+        base::fail(17313, "$match with $text is only allowed as the first pipeline stage");
     if (view.stages.empty()) return connect_source(view.ns, stages);
     query::PipelineContext context;
     context.dialect = dialect::kToday;

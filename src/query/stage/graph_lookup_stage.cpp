@@ -29,7 +29,8 @@ class GraphLookup : public ForeignStage {
                        "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField', and "
                        "'connectToField' to be specified.");
         prepare(names);
-        make_pipeline(restriction_);  // to be checked now, and not with the first document
+        inner_.reads_collection = false;  // a search finds no connections
+        make_pipeline(restriction_);      // to be checked now, and not with the first document
     }
 
     void add_needs(Needs& needs) const override { start_->add_needs(needs); }

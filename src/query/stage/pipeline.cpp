@@ -89,6 +89,26 @@ bool names_score(bson::Doc spec) {
     return false;
 }
 
+// The same of stages. The pipelines of those that read other collections have scores of their own.
+bool stages_name_score(bson::Doc stages) {
+    for (const Value& stage : sched::ticked(stages)) {
+        if (!stage.is_object()) continue;
+        const Value spec = stage.as_doc().first();
+        const bool reads_others = spec.name() == "$lookup" || spec.name() == "$unionWith";
+        if (!spec.is_object() || (!reads_others && spec.name() != "$facet")) {
+            if (names_score(stage.as_doc())) return true;
+            continue;
+        }
+        for (const Value& e : sched::ticked(spec.as_doc())) {
+            if (reads_others && e.name() == "pipeline") continue;
+            const bool is_facet = !reads_others && e.is_array();
+            if (is_facet && stages_name_score(e.as_doc())) return true;
+            if (!is_facet && e.is_object() && names_score(e.as_doc())) return true;
+        }
+    }
+    return false;
+}
+
 // Takes the score off that documents carried.
 class Unscored : public Stage {
   public:
@@ -166,7 +186,7 @@ class StagedPipeline : public Pipeline {
         const auto* match = stage_at<MatchStage>(0);
         const bool has_text = match != nullptr && match->has_text();
         const bool refuses = !has_text && context.dialect.has(dialect::kStagesAreChecked);
-        has_scores_ = (has_text || refuses) && names_score(copy_);
+        has_scores_ = (has_text || refuses) && stages_name_score(copy_);
         if (has_scores_ && refuses)
             base::fail(40218, "query requires text score metadata, but it is not available");
         for (const StagePtr& stage : stages_)
@@ -298,8 +318,7 @@ class StagedPipeline : public Pipeline {
 StagePtr StagedPipeline::make_stage(std::string_view name, const Value& spec,
                                     const PipelineContext& context) {
     if (name == "$match") {
-        const bool takes_text = begins_at_collection(context) && context.outer_pipelines == 0;
-        return make_match(spec, context, takes_text);
+        return make_match(spec, context, begins_at_collection(context));
     }
     if (name == "$project") return make_project(spec, context);
     if (name == "$group") return make_group(spec, context);
