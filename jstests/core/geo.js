@@ -48,12 +48,20 @@ test('a 2d index finds what is within, with it and without', () => {
     }
 });
 
+test('a place at the radius is within, with an index on the sphere and without', () => {
+    const half = {at: {$geoWithin: {$centerSphere: [[0, 0], Math.PI / 2]}}};
+    places().half.insertMany([[0, 90], [90, 0], [-90, 0], [90, 45], [91, 0]].map(at => ({at})));
+    assertEq(places().half.find(half).itcount(), 4);
+    places().half.createIndex({at: '2dsphere'});
+    assertEq(places().half.find(half).itcount(), 4);
+});
+
 test('a 2d index of any bounds finds what is within', () => {
     const box = {at: {$geoWithin: {$box: [[-1, -1], [4, 4]]}}};
     for (const [min, max] of [[-1e15, 1e15], [-1e308, 1e308], [-Infinity, Infinity]]) {
         places().wide.drop();
         places().wide.createIndex({at: '2d'}, {min, max});
-        places().wide.insertMany([{_id: 0, at: [0, 0]}, {_id: 1, at: [3, 3]}, {_id: 2, at: [9, 9]}]);
+        places().wide.insertMany([0, 3, 9].map((at, _id) => ({_id, at: [at, at]})));
         assertEq(ids(places().wide.find(box)).sort(), [0, 1], max);
         assertEq(ids(places().wide.find({at: {$near: [4, 4]}})), [1, 0, 2], max);
     }

@@ -49,7 +49,7 @@ class Grid {
     static void append_number(bson::Builder& out, uint64_t number);
 
     // Few ranges that together have all numbers of places where `overlap` is not none; one with
-    // all numbers where the bounds are such that it cannot be told.
+    // all numbers where the bounds have no squares.
     std::vector<Span> cover(const std::function<Overlap(const Box&)>& overlap) const;
     // How far a place may lie from the corner of its square.
     double square() const;

@@ -181,8 +181,10 @@ bool Predicate::matches(const Element& value) const {
 
 CellRanges Predicate::ranges(int coarsest) const {
     std::shared_ptr<const Shape> shape = shape_;
-    if (shape == nullptr)
-        shape = sphere().make_ring(centre_, 0, std::min(*cap_radians_, std::numbers::pi));
+    if (shape == nullptr) {
+        constexpr double kSlack = 1e-9;  // a place may lie at the radius
+        shape = sphere().make_ring(centre_, 0, std::min(*cap_radians_ + kSlack, std::numbers::pi));
+    }
     const Covering how = query_covering(shape->extent(), coarsest);
     return ranges_of_cells(shape->cover(how), coarsest);
 }

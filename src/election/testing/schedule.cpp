@@ -1,194 +1,14 @@
-#include "election/testing/schedule.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <limits>
-#include <memory>
-#include <optional>
-#include <random>
-#include <variant>
-#include <vector>
 
 #include "base/dcheck.h"
-#include "election/election.h"
-#include "election/testing/memory_coordinator.h"
+#include "election/testing/schedule_state.h"
 
 namespace election {
 
-namespace {
-
-constexpr int64_t kTimeoutMs = 1000;
-constexpr Position kNothing{0, 0};
-
-struct Entry {
-    int64_t term;
-    int64_t id;  // of the write
-    bool operator==(const Entry&) const = default;
-};
-
-// What a member's disk keeps.
-struct Disk {
-    std::vector<Entry> log;
-    int64_t known_term = 0;
-    Config config;
-    int64_t starts = 0;
-    bool is_blank = false;
-};
-
-struct Node {
-    std::unique_ptr<Election> election;  // null: it is down
-    Disk disk;
-    size_t durable = 0;  // entries of the log
-    uint64_t process = 0;
-    int64_t clock_ms = 0;
-    int64_t clock_step_ms = 0;  // at most, between two ticks
-    double speed = 1;
-    std::optional<int64_t> leads;
-    std::optional<Follow> follows;
-    MemberId catches_up_with = kNoMember;
-    bool is_stopping = false;
-    std::optional<Disk> copy;  // an old one, made while that process ran
-    uint64_t copied_process = 0;
-};
-
-// Messages among members, and answers of the coordinator.
-struct ToHeartbeat {
-    MemberId from;
-    Heartbeat heartbeat;
-    int64_t sent_ms;  // of the asker's clock; -1: a question
-};
-struct ToAsk {
-    MemberId from;
-    Ask ask;
-};
-struct ToReply {
-    MemberId from;
-    int64_t term;
-    Question question;
-    bool is_agreed;
-};
-struct ToReport {
-    MemberId from;
-    std::string gen;
-    int64_t term;
-    int64_t config;
-    Position durable;
-};
-struct ToTold {
-    MemberId from;
-    uint64_t round;
-    Election::Known known;
-    bool is_question;
-};
-struct ToHeir {
-    std::string gen;
-    int64_t term;
-};
-struct ToAnswer {
-    uint64_t number;
-    std::optional<Answer> answer;
-};
-using Body = std::variant<ToHeartbeat, ToAsk, ToReply, ToReport, ToTold, ToHeir, ToAnswer>;
-struct Message {
-    MemberId to;
-    uint64_t process;  // 0: any of it
-    Body body;
-};
-struct Request {
-    MemberId from;
-    uint64_t process;
-    Transact transact;
-};
-
-class Schedule {
-  public:
-    Schedule(uint64_t seed, Aim aim, Counts* counts);
-    std::string run(int steps);
-
-  private:
-    bool chance(double probability) { return real_(random_) < probability; }
-    size_t below(size_t limit) { return random_() % limit; }
-    double one_of(std::initializer_list<double> values) {
-        return values.begin()[below(values.size())];
-    }
-    template <typename Queue>
-    size_t pick(const Queue& queue) {
-        if (chance(late_)) return below(queue.size());
-        const size_t back = below(4);
-        return queue.size() - 1 > back ? queue.size() - 1 - back : 0;
-    }
-
-    void start(MemberId id);
-    void kill(MemberId id);
-    void step();
-    void check_settles();
-    void be_well(MemberId id);
-    const Node* serving() const;
-    std::string describe() const;
-    void act(MemberId id);
-    void do_actions(MemberId id);
-    void moved(MemberId id);
-    void write(MemberId id);
-    void pull(MemberId id);
-    void catch_up(MemberId id);
-    void report(MemberId id);
-    void deliver();
-    void lose(size_t at);
-    void give(const Message& message);
-    void serve_coordinator();
-    void lose_coordinator();
-    void change_voters(MemberId id);
-    void lead(MemberId id, int64_t term);
-    void acknowledge(MemberId id);
-    void send(MemberId to, Body body, uint64_t process = 0);
-    bool lacks_set() const { return !coordinator_.has("/mongod-dur/s/term"); }
-    Position last(const Node& node, size_t count) const {
-        if (count == 0) return kNothing;
-        return {node.disk.log[count - 1].term, count};
-    }
-    void fail(std::string what) {
-        if (failure_.empty()) failure_ = std::move(what);
-    }
-
-    std::mt19937_64 random_;
-    std::uniform_real_distribution<double> real_{0, 1};
-    const Aim aim_;
-    Counts& counts_;
-    const Keys keys_{"s"};
-    MemoryCoordinator coordinator_;
-    bool is_coordinator_up_ = true;
-    std::vector<Node> nodes_;
-    std::deque<Message> net_;
-    std::deque<Request> requests_;
-    std::deque<Message> late_messages_;
-    std::deque<Request> late_requests_;
-    uint64_t processes_ = 0;
-    int64_t writes_ = 0;
-    std::map<uint64_t, std::pair<MemberId, Ask>> tokens_;  // who has asked what
-    uint64_t last_token_ = 0;
-
-    struct Acknowledged {
-        size_t index;
-        Entry entry;
-        int64_t term;  // of the primary
-    };
-    std::vector<Acknowledged> acknowledged_;
-    std::map<size_t, Entry> acknowledged_at_;
-    struct Winner {
-        MemberId id;
-        uint64_t process;
-        std::vector<Entry> log;
-    };
-    std::map<int64_t, Winner> winners_;
-    int64_t lost_config_ = 0;  // that a majority knew when the coordinator lost its data
-    std::string failure_;
-
-    const bool changes_, loses_, rebuilds_;
-    double late_, crash_, slow_, outage_, heartbeats_, candidacies_;
-    size_t queue_max_;
-};
+namespace schedule {
 
 Schedule::Schedule(uint64_t seed, Aim aim, Counts* counts)
     : random_(seed * 7919 + static_cast<uint64_t>(aim)),
@@ -293,95 +113,6 @@ std::string Schedule::run(int steps) {
         step();
     if (aim_ == Aim::still && failure_.empty()) check_settles();
     return failure_;
-}
-
-// Where all is well there is a primary in the end; and one after its death.
-void Schedule::check_settles() {
-    constexpr int kRounds = 400;
-    is_coordinator_up_ = true;
-    for (MemberId id = 0; id < std::ssize(nodes_); ++id)
-        if (nodes_[id].election == nullptr) start(id);
-    for (const bool is_killed : {false, true}) {
-        if (is_killed) {
-            // One that never stands may have what the only other one must take entries back for.
-            if (std::ranges::any_of(nodes_[0].disk.config.voters,
-                                    [](const Voter& voter) { return voter.priority == 0; }))
-                return;
-            const auto id = static_cast<MemberId>(serving() - nodes_.data());
-            nodes_[id].election.reset();
-            nodes_[id].leads.reset();
-        }
-        for (int i = 0; i < kRounds && failure_.empty(); ++i) {
-            for (MemberId id = 0; id < std::ssize(nodes_); ++id)
-                be_well(id);
-            if (serving() != nullptr) break;
-        }
-        if (!failure_.empty()) return;
-        if (serving() == nullptr)
-            return fail(
-                fmt::format("there is no primary{}:{}", is_killed ? " after one" : "", describe()));
-    }
-}
-
-// What a member does in 50 ms where nothing fails.
-void Schedule::be_well(MemberId id) {
-    Node& node = nodes_[id];
-    for (MemberId other = 0; other < std::ssize(nodes_) && node.election != nullptr; ++other) {
-        if (nodes_[other].election == nullptr)
-            node.election->refused(other, node.clock_ms);
-        else if (other != id)
-            send(other, ToHeartbeat{id, node.election->heartbeat(), -1});
-    }
-    if (node.election != nullptr) {
-        node.speed = 1;
-        node.clock_ms += 50;
-        node.election->note_time(node.clock_ms);
-        write(id);
-        pull(id);
-        catch_up(id);
-        node.durable = node.disk.log.size();
-        moved(id);
-        if (std::exchange(node.is_stopping, false)) node.election->stopped(node.clock_ms);
-        report(id);
-        do_actions(id);
-    }
-    while (!net_.empty() || !requests_.empty()) {
-        if (!net_.empty()) {
-            const Message message = net_.front();
-            net_.pop_front();
-            give(message);
-        } else {
-            const Request request = requests_.front();
-            requests_.pop_front();
-            send(
-                request.from,
-                ToAnswer{request.transact.number, coordinator_.apply(request.transact.transaction)},
-                request.process);
-        }
-    }
-}
-
-// The primary whose first entry is on a majority, while all others have complete data.
-const Node* Schedule::serving() const {
-    const Node* found = nullptr;
-    for (const Node& node : nodes_) {
-        if (node.election != nullptr && node.election->is_blank()) return nullptr;
-        if (node.leads && node.election->committed().term == *node.leads) found = &node;
-    }
-    return found;
-}
-
-std::string Schedule::describe() const {
-    std::string text;
-    for (const Node& node : nodes_)
-        text += node.election == nullptr
-                    ? " down;"
-                    : fmt::format(" phase {} term {} blank {} last {}.{} seals {};",
-                                  static_cast<int>(node.election->phase()),
-                                  node.election->term().number, node.election->is_blank(),
-                                  last(node, node.disk.log.size()).term, node.disk.log.size(),
-                                  node.election->heartbeat().sealed);
-    return text;
 }
 
 void Schedule::step() {
@@ -775,7 +506,7 @@ void Schedule::do_actions(MemberId id) {
         }
 }
 
-}  // namespace
+}  // namespace schedule
 
 Counts& Counts::operator+=(const Counts& other) {
     elections += other.elections;
@@ -788,7 +519,7 @@ Counts& Counts::operator+=(const Counts& other) {
 }
 
 std::string run_schedule(uint64_t seed, int steps, Aim aim, Counts* counts) {
-    return Schedule(seed, aim, counts).run(steps);
+    return schedule::Schedule(seed, aim, counts).run(steps);
 }
 
 }  // namespace election
