@@ -6,6 +6,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import time
 
 FORMAT = {  # all blocks are written at once: nothing is left for later in the background
     'ext4': ['mkfs.ext4', '-q', '-F', '-E', 'nodiscard,lazy_itable_init=0', '-m', '0'],
@@ -13,6 +14,7 @@ FORMAT = {  # all blocks are written at once: nothing is left for later in the b
 }
 PACKAGE = {'ext4': 'e2fsprogs', 'xfs': 'xfsprogs'}
 SYNC_FILE_RANGE_WRITE = 2
+SECONDS_MAX = 60  # only ends a wait that hangs
 
 
 class DiskError(Exception):
@@ -25,6 +27,18 @@ def run(*words):
     if done.returncode != 0:
         raise DiskError('%s: %s' % (' '.join(words), done.stdout.strip()))
     return done.stdout.strip()
+
+
+def unmount(place):
+    """What is let go, as a loop device, may be held a moment longer."""
+    limit = time.monotonic() + SECONDS_MAX
+    while True:
+        try:
+            return run('umount', place)
+        except DiskError as error:
+            if 'busy' not in str(error) or time.monotonic() > limit:
+                raise
+        time.sleep(0.02)
 
 
 def why_not(kind=None):
@@ -72,10 +86,10 @@ class Disk:
     def close(self):
         """Takes it apart, as far as it was put together."""
         if self.is_mounted:
-            run('umount', self.mount_point)
+            unmount(self.mount_point)
         if self.loop:
             run('losetup', '-d', self.loop)
-        run('umount', self.file)
+        unmount(self.file)
         self.process.wait()
         self.process.stdout.close()
         self.process.stderr.close()
