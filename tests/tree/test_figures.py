@@ -37,7 +37,7 @@ ASSERTING = ('src/storage/kv', 'src/storage/rocksdb', 'src/storage/wiredtiger', 
              'src/command/report', 'src/command/request', 'src/command/write')
 FOLDER_FILES_MOST = 45
 PRODUCT_FILE_LINES_MOST = 634
-PYTHON_LINES_MOST = 47883  # of tests and tools together; what a shell can ask is in jstests/
+PYTHON_LINES_MOST = 47885  # of tests and tools together; what a shell can ask is in jstests/
 
 
 def is_product(name):
