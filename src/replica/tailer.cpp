@@ -146,10 +146,7 @@ bool Tailer::begin() {
     }
     reads_log_ = true;
     last_error_.clear();
-    if (member_.elections() != nullptr && member_.elections()->is_blank())
-        member_.set_following(State::recovering, source_->host(), "completing the copy");
-    else
-        member_.set_following(State::secondary, source_->host(), "");
+    show_whether_complete();
     apply(batch);
     return true;
 }
@@ -231,7 +228,7 @@ void Tailer::apply(bson::Doc batch) {
 }
 
 // A copy whose member is not yet a voter, or not again, is complete once it has all that the
-// primary had at a time of its term. Until then others, and people, see that it cannot take part.
+// primary had at a time of its term.
 void Tailer::complete_copy() {
     Elections* const elections = member_.elections();
     if (elections == nullptr || !elections->is_blank()) return;
@@ -244,7 +241,15 @@ void Tailer::complete_copy() {
     }
     if (member_.last() < copied_until_) return;
     elections->copied(copied_term_);
-    if (!elections->is_blank()) member_.set_following(State::secondary, source_->host(), "");
+    show_whether_complete();
+}
+
+// A member that takes no part in elections until its copy is complete is no secondary until then:
+// people, and a primary that looks for an heir, see it.
+void Tailer::show_whether_complete() {
+    const bool is_blank = member_.elections() != nullptr && member_.elections()->is_blank();
+    member_.set_following(is_blank ? State::recovering : State::secondary, source_->host(),
+                          is_blank ? "completing the copy" : "");
 }
 
 void Tailer::apply(std::span<const bson::Doc> entries) {

@@ -54,6 +54,7 @@ class Tailer {
     std::chrono::milliseconds pause() const;
     bool begin();
     void complete_copy();
+    void show_whether_complete();
     bool roll_back();
     void check_leads(int64_t term);
     void stay_behind(const std::string& why);
