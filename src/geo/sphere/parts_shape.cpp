@@ -43,7 +43,7 @@ std::vector<S2Point> places_of(const Line& line) {
 // To see that a ring does not cross itself: by the loop's own index, which it shows to no one.
 void work_on_ring(const std::vector<S2Point>& places) {
     constexpr size_t kSmall = 1000;
-    if (places.size() <= kSmall) return work_on_edges(kSmall);
+    if (places.size() <= kSmall) return work_on_edges(std::ssize(places));
     MutableS2ShapeIndex index;
     index.Add(std::make_unique<S2LaxLoopShape>(places));
     work_on_pairs(index);
