@@ -50,8 +50,8 @@ class Shape {
 
 struct SphereLibrary {
     const char* version;  // of the server that it was made with
-    // What hears of each piece of work before it is done how much it is, in ticks (sched/tick.h).
-    // It may throw.
+    // The function hears of each piece of work, before it is done, how many ticks (sched/tick.h) it
+    // is. It may throw.
     void (*set_tick)(void (*tick)(int64_t cost));
     // Null: `why` says what is wrong with them.
     std::unique_ptr<Shape> (*make)(const Parts& parts, std::string& why);

@@ -47,7 +47,7 @@ class Replay {
     // is out of order, and what Applier::apply() does; the data is then that of the entry before.
     void play(const std::function<void()>& before_each);
 
-    // Of the last entry that was found or applied.
+    // The position of the last entry that was found or applied.
     const Position& last() const { return last_; }
     int64_t applied() const { return applied_; }
 

@@ -29,7 +29,7 @@ struct Entry {
     bool operator==(const Entry&) const = default;
 };
 
-// What a member's disk keeps.
+// The disk of a member keeps this.
 struct Disk {
     std::vector<Entry> log;
     int64_t known_term = 0;

@@ -8,7 +8,7 @@
 
 namespace election::schedule {
 
-// Where all is well there is a primary in the end; and one after its death.
+// A primary comes where all is well, and another one after its death.
 void Schedule::check_settles() {
     constexpr int kRounds = 400;
     is_coordinator_up_ = true;
@@ -36,7 +36,7 @@ void Schedule::check_settles() {
     }
 }
 
-// What a member does in 50 ms where nothing fails.
+// The member lives for 50 ms in which nothing fails.
 void Schedule::be_well(MemberId id) {
     Node& node = nodes_[id];
     for (MemberId other = 0; other < std::ssize(nodes_) && node.election != nullptr; ++other) {

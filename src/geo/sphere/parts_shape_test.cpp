@@ -57,7 +57,7 @@ TEST(Covering, HasNoMoreCellsThanAskedForWhereItCan) {
     EXPECT_GT(shape_of(box(-60, -40, 60, 40))->cover(kOfIndex).size(), 1000u);
 }
 
-// As a server ends what takes about a second.
+// Work ends as a server ends it: after about a second.
 class Limited : public testing::Test {
   protected:
     struct TooMuch {};
