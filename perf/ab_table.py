@@ -224,6 +224,11 @@ def whole_table(result):
     return '\n'.join([*lines, table(result), *servers_lines(result), *method_lines(result)])
 
 
+def git_date(when):
+    """As git log --format=%aD has it: the first nine days of a month with one digit."""
+    return email.utils.format_datetime(when).replace(', 0', ', ')
+
+
 def with_fields(replaced, path, time):
     """The text of a patch with another Result, measured at that ISO time; `replaced`: it, and how
     many tables it has been given."""
@@ -233,7 +238,7 @@ def with_fields(replaced, path, time):
     patch = re.sub(r'^Result: .*$', lambda _: 'Result: ' + path, patch, count=1, flags=re.M)
     patch = re.sub(r'^Awaits-measurement: .*\n', '', patch, count=1, flags=re.M)
     patch = re.sub(r'^Last-update: .*$', 'Last-update: ' + time[:10], patch, count=1, flags=re.M)
-    date = email.utils.format_datetime(datetime.datetime.fromisoformat(time)).replace(', 0', ', ')
+    date = git_date(datetime.datetime.fromisoformat(time))
     return re.sub(r'^Date: .*$', 'Date: ' + date, patch, count=1, flags=re.M)
 
 

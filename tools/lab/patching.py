@@ -6,7 +6,6 @@ bare base, so that it applies without the others, and then goes behind them. `wr
 patches/ has of it, so that nothing else is lost by beginning again."""
 
 import datetime
-import email.utils
 import os
 import pathlib
 import re
@@ -18,6 +17,7 @@ import sys
 from lab import base, needs, selections
 from lab.command_line import HELP, Parser
 
+import ab_table
 import staging
 
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'new_patch')
@@ -54,7 +54,7 @@ def names(slug):
 
 def today():
     now = datetime.datetime.now(datetime.timezone.utc)
-    return {'date': email.utils.format_datetime(now), 'day': now.date().isoformat()}
+    return {'date': ab_table.git_date(now), 'day': now.date().isoformat()}
 
 
 def author():
