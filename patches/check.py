@@ -259,7 +259,7 @@ def check_origin(name, header, fields):
     text = (re.search(r'^Date: (.*)$', header, re.M) or [None, ''])[1]
     try:
         date = email.utils.parsedate_to_datetime(text)
-        if date.tzinfo is None or ab_table.git_date(date) != text:  # the weekday is that of the day
+        if date.tzinfo is None or ab_table.git_date(date.isoformat()) != text:
             raise ValueError
     except (TypeError, ValueError):
         yield '%s: "Date: %s" is no date as of git log --format=%%aD' % (name, text)

@@ -224,29 +224,26 @@ def whole_table(result):
     return '\n'.join([*lines, table(result), *servers_lines(result), *method_lines(result)])
 
 
-def git_date(when):
-    """As git log --format=%aD has it: the first nine days of a month with one digit."""
-    return email.utils.format_datetime(when).replace(', 0', ', ')
+def git_date(time):
+    """As git log --format=%aD has that ISO time: the first nine days of a month with one digit."""
+    return email.utils.format_datetime(datetime.datetime.fromisoformat(time)).replace(', 0', ', ')
 
 
 def with_fields(replaced, path, time):
-    """The text of a patch with another Result, measured at that ISO time; `replaced`: it, and how
-    many tables it has been given."""
+    """A patch with another Result, of that ISO time; `replaced`: it, and how many tables it got."""
     patch, tables = replaced
     if not tables:
         raise ValueError('its header has no table to replace')
     patch = re.sub(r'^Result: .*$', lambda _: 'Result: ' + path, patch, count=1, flags=re.M)
     patch = re.sub(r'^Awaits-measurement: .*\n', '', patch, count=1, flags=re.M)
     patch = re.sub(r'^Last-update: .*$', 'Last-update: ' + time[:10], patch, count=1, flags=re.M)
-    date = git_date(datetime.datetime.fromisoformat(time))
-    return re.sub(r'^Date: .*$', 'Date: ' + date, patch, count=1, flags=re.M)
+    return re.sub(r'^Date: .*$', 'Date: ' + git_date(time), patch, count=1, flags=re.M)
 
 
 def with_first_table(patch, table, path, time):
     """The text of a patch that was not measured before, with its table before the fields."""
     before_fields = '\n\nOption: '
-    return with_fields((patch.replace(before_fields, '\n\n' + table + before_fields, 1),
-                        patch.count(before_fields)), path, time)
+    return with_table(patch, before_fields, '\n\n' + table + before_fields, path, time)
 
 
 def with_table(patch, old_table, new_table, path, time):

@@ -21,9 +21,8 @@ void on_tick_budget_exhausted() {
     } else if (now >= state.slice_end) {
         state.slice_over = true;
         state.is_long = true;
-        if (!state.preemptible || state.uninterruptible != 0 ||
-            state.operation->locks().global() != 0)
-            return;
+        if (state.preemptible == nullptr || state.uninterruptible != 0) return;
+        if (state.operation->locks().global() != 0 && !state.preemptible->give_up()) return;
         start_slice();
         ComputeSlots::yield_slot();
     }

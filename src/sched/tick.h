@@ -21,6 +21,7 @@
 namespace sched {
 
 class Operation;
+class Preemptible;
 
 // A long operation yields after such a time, if others wait (sched/yield_point.h).
 constexpr std::chrono::milliseconds kSlice{10};
@@ -44,7 +45,7 @@ struct ThreadState {
     int may_end = 0;
     bool slice_begun = false, slice_over = false;
     bool is_long = false;
-    bool preemptible = false;
+    Preemptible* preemptible = nullptr;
     bool has_slot = false;  // ComputeSlots
     Clock::time_point slice_end{}, slot_end{};
     void (*before_blocking)() = nullptr;  // FaultPoint
@@ -199,13 +200,17 @@ inline bool is_uninterruptible() {
 // held where it ticks.
 class Preemptible {
   public:
-    Preemptible() : before_(detail::t_state.preemptible) { detail::t_state.preemptible = true; }
-    ~Preemptible() { detail::t_state.preemptible = before_; }
+    Preemptible() : before_(detail::t_state.preemptible) { detail::t_state.preemptible = this; }
+    virtual ~Preemptible() { detail::t_state.preemptible = before_; }
     Preemptible(const Preemptible&) = delete;
     Preemptible& operator=(const Preemptible&) = delete;
 
+    // Called when the slice is over and the calling thread holds a lock. Returns whether it has
+    // given that up, which the computation does not need.
+    virtual bool give_up() { return false; }
+
   private:
-    const bool before_;
+    Preemptible* const before_;
 };
 
 }  // namespace sched

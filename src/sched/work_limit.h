@@ -39,12 +39,17 @@ class WorkLimit {
             fail_exceeded();
     }
 
+    // The same of a script of a client's, which the calling thread runs: while it holds a lock, a
+    // twentieth is the limit.
+    static void check_script();
+
     // Sets the limit for work that begins later; at any time, from any thread.
     static void set_limit(int64_t ticks) { limit_.store(ticks, std::memory_order_relaxed); }
     static int64_t limit() { return limit_.load(std::memory_order_relaxed); }
 
   private:
     [[noreturn]] static void fail_exceeded();
+    static constexpr int64_t kOfScript = 20;
     static inline std::atomic<int64_t> limit_{kDefaultTicks};
 
     const bool outermost_;

@@ -2,15 +2,17 @@
 // for, and takes it again.
 //
 // A unit is a document, a key of an index, a step of a plan. Inside one there is no yield, but a
-// limit (sched/work_limit.h). A step that may pass over millions of keys ends early where
-// slice_over() says so, as an unfinished one (query/plan/index_scan.h): the loop around it is due
-// then, and is the only one that yields.
+// limit (sched/work_limit.h), and what clients' scripts do is detached. A step that may pass over
+// millions of keys ends early where slice_over() says so, as an unfinished one
+// (query/plan/index_scan.h): the loop around it is due then, and is the only one that yields.
 #pragma once
 
 #include <cstdint>
+#include <exception>
 
 #include "sched/operation.h"
 #include "sched/tick.h"
+#include "sched/work_limit.h"
 
 namespace sched {
 
@@ -23,6 +25,13 @@ class YieldPoint {
     // Releases it and takes it again. Returns false when what the work goes through (a collection,
     // an index) has gone.
     virtual bool yield() = 0;
+
+    // For work that takes long without it. Whether it can be given up; then it is released, and
+    // taken back when the work is done. take_back() returns what yield() does, and waits
+    // whatever interrupts it.
+    virtual bool may_give_up() { return false; }
+    virtual void give_up() {}
+    virtual bool take_back() { return true; }
 };
 
 // A loop of long work:
@@ -58,10 +67,59 @@ class LongLoop {
         restore();
         return true;
     }
+    // Calls `work`, which needs nothing of what the point guards, as a part of a unit. Where it
+    // goes on behind the end of the slice, the point is given up until it is done: `save` and
+    // `restore` are called then, and false is returned, as of yield(). If the point cannot be given
+    // up, the work has a limit (sched/work_limit.h) and that name.
+    template <typename Work, typename Save, typename Restore>
+    bool detached(const char* name, Work&& work, Save&& save, Restore&& restore) {
+        if (point_ == nullptr || !point_->may_give_up()) {
+            const WorkLimit limit(name);
+            work();
+            return true;
+        }
+        bool given_up = false;
+        std::exception_ptr error;
+        {
+            const GivingUp preemptible(*point_, save, given_up);
+            try {
+                work();
+            } catch (...) {
+                if (!given_up) throw;
+                error = std::current_exception();
+            }
+        }
+        if (!given_up) return true;
+        units_ = 0;
+        ++yields_;
+        start_slice();
+        if (!point_->take_back()) return false;
+        restore();
+        if (error != nullptr) std::rethrow_exception(error);
+        return true;
+    }
     int64_t yields() const { return yields_; }
 
   private:
     static constexpr int64_t kUnitsPerCheck = 128;
+
+    template <typename Save>
+    class GivingUp final : public Preemptible {
+      public:
+        GivingUp(YieldPoint& point, Save& save, bool& given_up)
+            : point_(point), save_(save), given_up_(given_up) {}
+        bool give_up() override {
+            save_();
+            point_.give_up();
+            given_up_ = true;
+            return true;
+        }
+
+      private:
+        YieldPoint& point_;
+        Save& save_;
+        bool& given_up_;
+    };
 
     YieldPoint* point_;
     int64_t units_ = 0;

@@ -14,6 +14,7 @@
 #include "bson/compare.h"
 #include "sched/memory.h"
 #include "sched/tick.h"
+#include "sched/work_limit.h"
 
 namespace script {
 
@@ -37,7 +38,11 @@ std::string md5(std::string_view bytes) {
 
 const Host kHost{
     .fail = [](int code, std::string_view text) { base::fail(code, "{}", text); },
-    .spend = sched::tick,
+    .spend =
+        [](int64_t ticks) {
+            sched::tick(ticks);
+            sched::WorkLimit::check_script();
+        },
     .take = [](size_t bytes) { sched::memory::count_taken(bytes); },
     .give_back = [](size_t bytes) { sched::memory::count_released(bytes); },
     .compare =

@@ -480,8 +480,17 @@ bool DatabaseLock::should_yield() const {
 
 void DatabaseLock::yield() {
     if (covered_) return;
-    unlock();
+    give_up();
     sched::ComputeSlots::yield_slot();
+    take_back();
+}
+
+void DatabaseLock::give_up() {
+    require(!covered_, "giving up a lock that another one covers");
+    unlock();
+}
+
+void DatabaseLock::take_back() {
     // A thread that released its locks waits until it has them again, interrupted or not.
     lock(false);
 }

@@ -138,6 +138,10 @@ class DatabaseLock {
     bool should_yield() const;
     // Gives the locks up and takes them again; cursors must be saved around it.
     void yield();
+    // The same in two halves. REQUIRES: the thread holds no lock that covers this one.
+    bool may_give_up() const { return !covered_; }
+    void give_up();
+    void take_back();
 
   private:
     void lock(bool may_give_up);

@@ -54,15 +54,14 @@ def names(slug):
 
 def today():
     now = datetime.datetime.now(datetime.timezone.utc)
-    return {'date': ab_table.git_date(now), 'day': now.date().isoformat()}
+    return {'date': ab_table.git_date(now.isoformat()), 'day': now.date().isoformat()}
 
 
 def author():
     """As git knows the user."""
     def setting(name):
-        run = subprocess.run(['git', 'config', name], cwd=base.TOP, stdout=subprocess.PIPE,
-                             text=True)
-        return run.stdout.strip()
+        return subprocess.run(['git', 'config', name], cwd=base.TOP, stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
     return '%s <%s>' % (setting('user.name') or 'Your Name',
                         setting('user.email') or 'you@example.org')
 

@@ -10,6 +10,7 @@
 #include "command/commands/request_expressions.h"
 #include "command/context/default_collation.h"
 #include "command/context/locks.h"
+#include "command/context/scripts.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/fields_of_today.h"
 #include "command/request/invocation.h"
@@ -90,6 +91,8 @@ void run_geo_near(Invocation& invocation) {
     set_collation(invocation.client, ns, given["collation"], invocation.dialect(), query);
     const RequestExpressions expressions(invocation, query.collator);
     parts.expressions = expressions.get();
+    const RequestScripts scripts(invocation.client, ns);
+    parts.where = &scripts;
     query.canonicalise(parts);
     query.limit = limit;
     CollectionLock lock(invocation.client, ns, false);

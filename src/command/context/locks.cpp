@@ -162,6 +162,26 @@ bool CollectionLock::yield() {
     return is_same();
 }
 
+bool CollectionLock::may_give_up() {
+    DCHECK(lock_.has_value());
+    return !kept_ && context_.transaction() == nullptr && lock_->may_give_up();
+}
+
+void CollectionLock::give_up() {
+    DCHECK(may_give_up());
+    if (may_write()) commit_between();
+    ++yields_;
+    context_.current().count_yield();
+    lock_->give_up();
+}
+
+bool CollectionLock::take_back() {
+    lock_->take_back();
+    look_up();
+    if (may_write()) fail_if_shutting_down();
+    return is_same();
+}
+
 void CollectionLock::release() {
     lock_.reset();
     collection_ = nullptr;

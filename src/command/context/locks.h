@@ -101,6 +101,9 @@ class CollectionLock final : public sched::YieldPoint {
     uint64_t incarnation() const { return incarnation_; }
     bool should_yield() override;
     bool yield() override;
+    bool may_give_up() override;
+    void give_up() override;
+    bool take_back() override;
     int64_t yields() const { return yields_; }
 
   private:

@@ -52,6 +52,7 @@ class Where final : public query::MatchExpression {
     void append_result(bson::Doc, std::string_view, bson::Builder&) const override {}
     bson::Doc implied() const override { return {}; }
     bson::Doc implied_ranges() const override { return {}; }
+    bool runs_scripts() const override { return true; }
 
   private:
     const std::unique_ptr<script::Context> script_;

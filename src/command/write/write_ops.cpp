@@ -158,6 +158,9 @@ bool hold_document(CollectionLock& lock, query::Row& row, const query::Matcher* 
     storage::RecordStore& records = lock.collection()->records();
     if (!records.lock_record(row.id)) return false;
     if (filter == nullptr) return true;
+    // A script is not run anew where nothing has changed.
+    if (row.outlives_save && std::ranges::equal(records.get(row.id).bytes(), row.doc.bytes()))
+        return true;
     const sched::WorkLimit limit(query::kMatchWork);
     const bool wanted = row.details.want_index;
     row.details = query::MatchDetails{};

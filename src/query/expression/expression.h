@@ -69,7 +69,8 @@ class Names {
         return slots_++;
     }
 
-    int depth = 0;  // nesting of the expression that is being parsed
+    int depth = 0;             // nesting of the expression that is being parsed
+    bool has_scripts = false;  // that were parsed so far
     // Set for a later client than one of 2.6, or in a later stage: documents and arrays are
     // computed part by part, a value that is no expression stands for itself, there are the later
     // operators (operators.h) and the variables REMOVE and NOW.

@@ -70,6 +70,7 @@ class FilterExpression : public MatchExpression {
         : let_(std::move(let)), collator_(std::move(collator)) {
         Names names(variables, dialect::kToday, collator_);
         expression_ = parse_operand(spec, names);
+        runs_scripts_ = names.has_scripts;
         simplify(expression_);
         scope_.prepare(names);
         bson::Builder equalities;
@@ -99,6 +100,7 @@ class FilterExpression : public MatchExpression {
     }
     bson::Doc implied() const override { return implied_; }
     bson::Doc implied_ranges() const override { return implied_ranges_; }
+    bool runs_scripts() const override { return runs_scripts_; }
     void add_needs(Needs& needs) const { expression_->add_needs(needs); }
 
   private:
@@ -149,6 +151,7 @@ class FilterExpression : public MatchExpression {
     const std::shared_ptr<const LetVariables> let_;  // has values of variables
     const std::shared_ptr<const collation::Collator> collator_;
     ExpressionPtr expression_;
+    bool runs_scripts_ = false;
     bson::Object implied_;
     bson::Object implied_ranges_;
     Arena known_;

@@ -85,6 +85,7 @@ constexpr NamedOperand kOperands[] = {{"body", 9}, {"args", 9}, {"lang", 9}};
 
 ExpressionPtr parse_function(const Operator& op, const Value& spec, Names& names) {
     script::refuse_unless_allowed("$function");
+    names.has_scripts = true;
     const auto specs = named_specs(op, spec, op.by_name);
     check_code(specs[0], op.name, "body");
     check_language(specs[2], op.name);

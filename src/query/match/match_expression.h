@@ -28,6 +28,8 @@ class MatchExpression : public sched::Counted {
     // document that matches, in the order of values of all types; it is no array there, nor is one
     // on the way.
     virtual bson::Doc implied_ranges() const = 0;
+    // Whether it runs a script of a client's, which may take long (script/script.h).
+    virtual bool runs_scripts() const { return false; }
 };
 
 class ExpressionParser {

@@ -384,6 +384,17 @@ void Matcher::look_near(std::string_view path, std::shared_ptr<const geo::Near> 
     near_ = root_->children.back().get();
 }
 
+namespace {
+
+bool has_script(const MatchNode& node) {
+    sched::tick();
+    if (node.expression != nullptr && node.expression->runs_scripts()) return true;
+    return std::ranges::any_of(node.children,
+                               [](const NodePtr& child) { return has_script(*child); });
+}
+
+}  // namespace
+
 std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expressions,
                                         std::shared_ptr<const collation::Collator> collator,
                                         const WhereParser* where) {
@@ -409,6 +420,7 @@ std::unique_ptr<Matcher> Matcher::make(Doc filter, const ExpressionParser* expre
     if (takes_text) context.text = &matcher->text_;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_clauses_in_order(*matcher->root_);
+    matcher->runs_scripts_ = has_script(*matcher->root_);
     for (const NodePtr& child : matcher->root_->children) {
         if (child->kind != MatchKind::near) continue;
         if (matcher->near_ != nullptr) bad("a filter can have one $near");

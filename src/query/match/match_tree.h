@@ -127,6 +127,7 @@ class Matcher {
 
     bool matches(bson::Doc doc, MatchDetails* details = nullptr) const;
     const MatchNode& root() const { return *root_; }
+    bool runs_scripts() const { return runs_scripts_; }
     bson::Doc filter() const { return filter_.doc(); }
     // The $near of the filter, which is at its root; null: there is none.
     const MatchNode* near() const { return near_; }
@@ -154,6 +155,7 @@ class Matcher {
     sched::Charge keys_charge_;
     std::unique_ptr<MatchNode> root_;
     const MatchNode* near_ = nullptr;
+    bool runs_scripts_ = false;
 };
 
 }  // namespace query

@@ -33,6 +33,9 @@ struct Row {
     storage::RecordId id;  // null for covered rows without a fetch
     MatchDetails details;
     bool projected = false;  // doc is already the projection's result (covered query, returnKey)
+    // doc is a copy of what matched, valid until the next next(): in rows of a sort, and of filters
+    // that run scripts.
+    bool outlives_save = false;
 };
 
 // The counts of an execution that explain shows.

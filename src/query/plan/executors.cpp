@@ -33,7 +33,7 @@ ExecutionStats sum(const Plan& plan, const std::vector<PlanRun::BranchStats>& br
     return stats;
 }
 
-class PlannedExecutor : public Executor {
+class PlannedExecutor final : public Executor, public Detaching {
   public:
     PlannedExecutor(catalog::Collection* collection, FindQuery query,
                     const ExecutorOptions& options, sched::YieldPoint* yield_point)
@@ -50,7 +50,7 @@ class PlannedExecutor : public Executor {
         }
         for (const ScanPlan& scan : chosen.scans)
             scan.index->count_use();
-        run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(chosen));
+        run_ = std::make_unique<PlanRun>(*collection, query_, options_, std::move(chosen), *this);
     }
 
     bool next(Row* row) override {
@@ -179,7 +179,7 @@ class PlannedExecutor : public Executor {
     bool find_row(Row* row) {
         for (;;) {
             if (loop_.is_due()) maybe_yield();
-            const PlanRun::Work work = run_->work(row);
+            const PlanRun::Work work = work_on(row);
             if (work == PlanRun::Work::end) {
                 at_end_ = true;
                 return false;
@@ -191,6 +191,24 @@ class PlannedExecutor : public Executor {
             }
             return true;
         }
+    }
+
+    PlanRun::Work work_on(Row* row) {
+        try {
+            return run_->work(row);
+        } catch (...) {
+            if (has_gone_) run_.reset();
+            throw;
+        }
+    }
+
+    bool detached(const std::function<void()>& work) override {
+        DCHECK(!holds_row_);
+        const int64_t yields = loop_.yields();
+        has_gone_ = !loop_.detached(
+            kMatchWork, work, [this] { run_->save(); }, [this] { run_->restore(); });
+        if (has_gone_) throw_dropped(ns_);
+        return loop_.yields() > yields;
     }
 
     bool next_is_near() const {
@@ -213,6 +231,7 @@ class PlannedExecutor : public Executor {
     int64_t returned_ = 0;
     int64_t skipped_ = 0;
     bool at_end_ = false;
+    bool has_gone_ = false;   // the collection, in the middle of work()
     bool holds_row_ = false;  // held_ is the next row; not while saved
     std::string summary_;     // once saved: its indexes may go
     Row held_;

@@ -22,10 +22,12 @@ constexpr int64_t kFlatDefault = 100;  // as many as old servers gave where no n
 
 }  // namespace
 
-NearScan::NearScan(catalog::Collection& collection, const FindQuery& query, const Plan& plan)
+NearScan::NearScan(catalog::Collection& collection, const FindQuery& query, const Plan& plan,
+                   DetachedMatch* detached)
     : collection_(collection),
       query_(query),
       plan_(plan),
+      detached_(detached),
       near_(*plan.near->near),
       path_(plan.near->path, SIZE_MAX),
       flat_(plan.scans.front().index->generator->geo() == geo::IndexKind::flat),
@@ -95,15 +97,24 @@ std::optional<double> NearScan::distance_of(bson::Doc doc) const {
 }
 
 void NearScan::look_at(storage::RecordId id) {
-    const sched::WorkLimit limit(kMatchWork);
-    const bson::Doc doc = collection_.records().get(id);
-    const auto distance = distance_of(doc);
+    bson::Doc doc = collection_.records().get(id);
+    std::optional<double> distance;
+    {
+        const sched::WorkLimit limit(kMatchWork);
+        distance = distance_of(doc);
+    }
     const bool is_last = outer_ >= end_;
     if (!distance || *distance < inner_ || (*distance >= outer_ && !is_last)) return;
-    if (query_.matcher->matches(doc))
+    if (matches(id, &doc, nullptr))
         found_.push_back({*distance, id});
     else
         refused_.push_back(*distance);
+}
+
+bool NearScan::matches(storage::RecordId id, bson::Doc* doc, MatchDetails* details) {
+    if (detached_ != nullptr) return detached_->passes(id, doc, details);
+    const sched::WorkLimit limit(kMatchWork);
+    return query_.matcher->matches(*doc, details);
 }
 
 // The old server counted those that it had passed on the way.
@@ -134,9 +145,10 @@ bool NearScan::gives(const Found& found, Row* row) {
     row->projected = false;
     row->details = MatchDetails{};
     row->details.want_index = want_details_;
+    row->outlives_save = false;
     if (was_saved_ || want_details_) {
-        const sched::WorkLimit limit(kMatchWork);
-        if (!query_.matcher->matches(row->doc, &row->details)) return false;
+        row->outlives_save = detached_ != nullptr;
+        if (!matches(found.id, &row->doc, &row->details)) return false;
     }
     given_distance_ = found.distance;
     ++given_;

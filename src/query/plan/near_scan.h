@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "catalog/collection.h"
+#include "query/plan/detached_match.h"
 #include "query/plan/executor.h"
 #include "query/plan/index_scan.h"
 #include "query/plan/plan.h"
@@ -20,7 +21,9 @@ class NearScan {
   public:
     enum class Work { advanced, need_more, end };
 
-    NearScan(catalog::Collection& collection, const FindQuery& query, const Plan& plan);
+    // `detached`: as of PlanRun; null: the filter runs no scripts.
+    NearScan(catalog::Collection& collection, const FindQuery& query, const Plan& plan,
+             DetachedMatch* detached);
 
     // One unit: examines one key, or gives the next document.
     Work work(Row* row, storage::RecordIdSet* skipped);
@@ -47,6 +50,7 @@ class NearScan {
     size_t many_in_ring() const;
     bool has_keys(const IntervalList& intervals);
     void look_at(storage::RecordId id);
+    bool matches(storage::RecordId id, bson::Doc* doc, MatchDetails* details);
     std::optional<double> distance_of(bson::Doc doc) const;
     bool gives(const Found& found, Row* row);
     void pass_over(double distance);
@@ -54,6 +58,7 @@ class NearScan {
     catalog::Collection& collection_;
     const FindQuery& query_;
     const Plan& plan_;
+    DetachedMatch* const detached_;
     const geo::Near& near_;
     const bson::FieldPath path_;
     const bool flat_;

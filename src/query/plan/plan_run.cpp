@@ -17,11 +17,13 @@ constexpr const char* kSorting = "finding what one document is sorted by";
 }  // namespace
 
 PlanRun::PlanRun(catalog::Collection& collection, const FindQuery& query,
-                 const ExecutorOptions& options, Plan plan)
+                 const ExecutorOptions& options, Plan plan, Detaching& detaching)
     : collection_(collection), query_(query), options_(options), plan_(std::move(plan)) {
     DCHECK(is_consistent(plan_, query));
     want_details_ =
         query.want_details || (query.projection != nullptr && query.projection->needs_details());
+    if (query.matcher->runs_scripts())
+        detached_ = std::make_unique<DetachedMatch>(collection, *query.matcher, detaching);
     if (plan_.blocking_sort) {
         sorter_ =
             std::make_unique<DocumentSorter>(*query.sort_pattern, query.sorted_rows(), disk());
@@ -34,7 +36,7 @@ void PlanRun::start() {
     branches_.clear();
     branches_.resize(std::max<size_t>(plan_.scans.size(), 1));
     if (plan_.near != nullptr) {
-        near_ = std::make_unique<NearScan>(collection_, query_, plan_);
+        near_ = std::make_unique<NearScan>(collection_, query_, plan_, detached_.get());
         return;
     }
     if (plan_.text) text_scores_.emplace(plan_, *query_.matcher->text());
@@ -95,9 +97,13 @@ bool PlanRun::document_passes(Row* row, bool check_all) {
     row->details.want_index = want_details_;
     const bool must_check = (plan_.check_document || check_all) && !document_matched_;
     if (!must_check && !want_details_) return true;
+    std::optional<TextClause::Known> known;
+    if (plan_.text) known.emplace(*query_.matcher->text(), text_score_);
+    if (detached_ != nullptr) {
+        row->outlives_save = true;
+        return detached_->passes(row->id, &row->doc, &row->details);
+    }
     const sched::WorkLimit limit(kMatchWork);
-    if (!plan_.text) return query_.matcher->matches(row->doc, &row->details);
-    const TextClause::Known known(*query_.matcher->text(), text_score_);
     return query_.matcher->matches(row->doc, &row->details);
 }
 
@@ -270,7 +276,9 @@ PlanRun::Work PlanRun::produce_merged(Row* row) {
     current_branch_ = static_cast<size_t>(best - branches_.data());
     row->doc = collection_.records().get(best->id);
     row->projected = false;
-    if (want_details_) document_passes(row, false);
+    row->outlives_save = false;
+    const bool is_read_again = want_details_ || (detached_ != nullptr && options_.for_write);
+    if (is_read_again && !document_passes(row, false)) return Work::need_more;
     return Work::advanced;
 }
 
@@ -335,6 +343,7 @@ PlanRun::Work PlanRun::produce_sorted(Row* row) {
         return Work::need_more;
     }
     row->projected = false;
+    row->outlives_save = true;
     if (query_.return_key && plan_.scans.empty()) show_no_key(row);
     return Work::advanced;
 }
@@ -406,6 +415,7 @@ void PlanRun::step_ahead() {
 }
 
 void PlanRun::save() {
+    if (detached_ != nullptr) detached_->save();
     if (near_ != nullptr) near_->save();
     if (text_scores_) text_scores_->forget();
     if (ring_start_ != nullptr) ring_start_->save();
@@ -421,6 +431,7 @@ void PlanRun::save() {
 }
 
 void PlanRun::restore() {
+    if (detached_ != nullptr) detached_->restore();
     if (near_ != nullptr) near_->restore();
     if (ring_start_ != nullptr) ring_start_->restore();
     if (records_ != nullptr && !records_->restore()) throw PositionLost();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "query/plan/detached_match.h"
 #include "query/plan/executor.h"
 #include "query/plan/index_scan.h"
 #include "query/plan/near_scan.h"
@@ -23,8 +24,9 @@ class PlanRun {
   public:
     enum class Work { advanced, need_more, end };
 
+    // `detaching` lives longer.
     PlanRun(catalog::Collection& collection, const FindQuery& query, const ExecutorOptions& options,
-            Plan plan);
+            Plan plan, Detaching& detaching);
 
     // One unit: examines one key or document, or hands out one sorted row. `row` is filled on
     // advanced.
@@ -117,8 +119,9 @@ class PlanRun {
     size_t current_branch_ = 0;              // that the last row came from
     storage::RecordId last_row_;             // of the collection or a scan
     storage::RecordIdSet seen_;
-    std::unique_ptr<NearScan> near_;  // instead of the scan of a branch
-    storage::RecordIdSet looked_at_;  // found by a term of $text: others lead there again
+    std::unique_ptr<DetachedMatch> detached_;  // if the filter runs scripts
+    std::unique_ptr<NearScan> near_;           // instead of the scan of a branch
+    storage::RecordIdSet looked_at_;           // found by a term of $text: others lead there again
     std::optional<TextScores> text_scores_;
     std::optional<double> text_score_;  // of the document that a key of $text led to, if it tells
     std::unique_ptr<DocumentSorter> sorter_;

@@ -33,20 +33,37 @@ double score(const PlanRun& run) {
     return value;
 }
 
-using Runs = std::vector<std::unique_ptr<PlanRun>>;
+// The plans that compete. `ns`: the collection, which may be dropped while the lock is given up.
+class Runs final : public std::vector<std::unique_ptr<PlanRun>>, public Detaching {
+  public:
+    Runs(std::string ns, sched::YieldPoint* yield_point) : ns_(std::move(ns)), loop_(yield_point) {}
 
-// Yields between two pieces of work. `ns`: the collection, which may be dropped during it.
-void yield(const Runs& runs, sched::LongLoop& loop, const std::string& ns) {
-    const auto save = [&runs] {
-        for (const auto& run : runs)
+    // Yields between two pieces of work.
+    void yield_if_due() {
+        if (!loop_.is_due()) return;
+        if (!loop_.yield([this] { save(); }, [this] { restore(); })) throw_dropped(ns_);
+    }
+    bool detached(const std::function<void()>& work) override {
+        const int64_t yields = loop_.yields();
+        if (!loop_.detached(
+                kMatchWork, work, [this] { save(); }, [this] { restore(); }))
+            throw_dropped(ns_);
+        return loop_.yields() > yields;
+    }
+
+  private:
+    void save() {
+        for (const auto& run : *this)
             run->save();
-    };
-    const auto restore = [&runs] {
-        for (const auto& run : runs)
+    }
+    void restore() {
+        for (const auto& run : *this)
             run->restore();
-    };
-    if (!loop.yield(save, restore)) throw_dropped(ns);
-}
+    }
+
+    const std::string ns_;
+    sched::LongLoop loop_;
+};
 
 }  // namespace
 
@@ -54,17 +71,15 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
                const ExecutorOptions& options, std::vector<Plan> plans,
                std::vector<Rejected>& rejected, Won& won, sched::YieldPoint* yield_point) {
     DCHECK(!plans.empty());
-    Runs runs;
-    const std::string ns = collection.ns();
+    Runs runs(collection.ns(), yield_point);
     for (const Plan& plan : sched::ticked(plans, kTicksPerPlan))
-        runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan));
+        runs.push_back(std::make_unique<PlanRun>(collection, query, options, plan, runs));
     const int64_t limit = std::max(
         kTrialWorks,
         static_cast<int64_t>(kTrialFraction * static_cast<double>(collection.records().count())));
     int64_t wanted = kTrialRows;
     if (query.sorted_rows() > 0) wanted = std::min(wanted, query.sorted_rows());
     DCHECK(wanted > 0 && limit >= kTrialWorks);
-    sched::LongLoop loop(yield_point);
     bool decided = false;
     Row row;
     std::vector<bool> failed(runs.size());
@@ -73,7 +88,7 @@ Plan best_plan(catalog::Collection& collection, const FindQuery& query,
         for (size_t i = 0; i < runs.size(); ++i) {
             if (failed[i]) continue;
             sched::tick();
-            if (loop.is_due()) yield(runs, loop, ns);
+            runs.yield_if_due();
             PlanRun& run = *runs[i];
             try {
                 // A plan that looks at several keys at once waits for the others.
