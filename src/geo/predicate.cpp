@@ -94,7 +94,7 @@ Covering query_covering(double extent, int coarsest) {
         level = static_cast<int>(std::clamp(std::floor(halvings + 0.5), 0.0, double{kLevelsMax}));
     }
     const int least = std::min(coarsest, 2 + level);
-    return {least, std::min(least + kFiner, kLevelsMax), kCells};
+    return {least, std::min(least + kFiner, kLevelsMax), kCells, true};
 }
 
 std::shared_ptr<const Predicate> Predicate::parse(Ask ask, const Element& operand, Rules rules) {

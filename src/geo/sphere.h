@@ -32,6 +32,8 @@ struct Covering {
     int coarsest = 0;  // levels: 0 is a face
     int finest = 0;
     int cells = 0;  // so many at most, where those of the coarsest level are no more
+    // With cells that the shape only touches: what is on its edge may be in one of them.
+    bool touched = false;
 };
 
 // A shape, ready to be asked. It never changes, and may be asked by several threads.

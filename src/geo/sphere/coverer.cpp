@@ -75,7 +75,7 @@ class Coverer {
 
     std::unique_ptr<Candidate> candidate(const S2Cell& cell) const {
         work(1);
-        if (!shape_.may_meet(cell)) return nullptr;
+        if (!shape_.may_meet(cell) && !(how_.touched && shape_.touches(cell))) return nullptr;
         if (is_wanted_ && !is_wanted_(cell.id().id())) return nullptr;
         auto made = std::make_unique<Candidate>();
         made->cell = cell;

@@ -21,6 +21,7 @@ class Coverable {
   public:
     virtual ~Coverable() = default;
     virtual bool may_meet(const S2Cell& cell) const = 0;  // false: surely not
+    virtual bool touches(const S2Cell& cell) const = 0;   // Covering::touched
     virtual bool holds(const S2Cell& cell) const = 0;     // all of it
     virtual S2Cap around() const = 0;
 };

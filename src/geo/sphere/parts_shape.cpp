@@ -4,6 +4,7 @@
 #include <numbers>
 #include <utility>
 
+#include <s2/s2closest_edge_query.h>
 #include <s2/s2coords.h>
 #include <s2/s2edge_distances.h>
 #include <s2/s2error.h>
@@ -86,6 +87,26 @@ bool meet(const S2Polygon& polygon, const S2Cell& cell) {
     work_on_cell(polygon);
     if (polygon.num_loops() == 1) return polygon.loop(0)->Intersects(S2Loop(cell));
     return polygon.Intersects(S2Polygon(cell));
+}
+
+// What is nearer may be on both sides of a border between cells.
+const S1ChordAngle kTouch = S1ChordAngle::Radians(1e-12);
+
+bool touches(const S2Polygon& polygon, const S2Cell& cell) {
+    const S2LatLng margin(kTouch.ToAngle(), kTouch.ToAngle());
+    if (!polygon.GetRectBound().Expanded(margin).Intersects(cell.GetRectBound())) return false;
+    work_on_cell(polygon);
+    S2ClosestEdgeQuery edges(&polygon.index());
+    edges.mutable_options()->set_include_interiors(false);
+    S2ClosestEdgeQuery::CellTarget target(cell);
+    return edges.IsDistanceLessOrEqual(&target, kTouch);
+}
+
+bool touches(const S2Polyline& line, const S2Cell& cell) {
+    work_on_edges(line.num_vertices());
+    for (int i = 0; i + 1 < line.num_vertices(); ++i)
+        if (cell.GetDistance(line.vertex(i), line.vertex(i + 1)) <= kTouch) return true;
+    return false;
 }
 
 bool holds_cell(const S2Polygon& polygon, const S2Cell& cell) {
@@ -310,8 +331,11 @@ double PartsShape::extent() const {
 }
 
 std::vector<uint64_t> PartsShape::cover(const Covering& how) const {
-    if (points_.size() == 1 && lines_.empty() && polygons_.empty())
-        return {S2CellId(points_.front()).parent(how.finest).id()};
+    if (points_.size() == 1 && lines_.empty() && polygons_.empty()) {
+        const S2Cell cell(S2CellId(points_.front()).parent(how.finest));
+        if (!how.touched || cell.GetBoundaryDistance(points_.front()) > kTouch)
+            return {cell.id().id()};
+    }
     return cover_with_cells(*this, how);
 }
 
@@ -324,6 +348,16 @@ bool PartsShape::may_meet(const S2Cell& cell) const {
                                [&](const auto& line) { return line_meets_cell(*line, cell); }) ||
            std::ranges::any_of(polygons_,
                                [&](const auto& polygon) { return meet(*polygon, cell); });
+}
+
+bool PartsShape::touches(const S2Cell& cell) const {
+    work_on_edges(std::ssize(points_));
+    return std::ranges::any_of(
+               points_, [&](const S2Point& place) { return cell.GetDistance(place) <= kTouch; }) ||
+           std::ranges::any_of(lines_,
+                               [&](const auto& line) { return geo::touches(*line, cell); }) ||
+           std::ranges::any_of(polygons_,
+                               [&](const auto& polygon) { return geo::touches(*polygon, cell); });
 }
 
 bool PartsShape::holds(const S2Cell& cell) const {

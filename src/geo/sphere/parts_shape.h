@@ -31,6 +31,7 @@ class PartsShape final : public Shape, public Coverable {
     double extent() const override;
 
     bool may_meet(const S2Cell& cell) const override;
+    bool touches(const S2Cell& cell) const override;
     bool holds(const S2Cell& cell) const override;
     S2Cap around() const override;
 
@@ -64,6 +65,7 @@ class RingShape final : public Ring, public Coverable {
     double extent() const override;
 
     bool may_meet(const S2Cell& cell) const override;
+    bool touches(const S2Cell&) const override { return false; }
     bool holds(const S2Cell& cell) const override;
     S2Cap around() const override;
 

@@ -139,6 +139,48 @@ TEST(PartsShapes, ContainAndMeet) {
     EXPECT_TRUE(square->intersects(*shape_of({{}, {{{-5, 5}, {15, 5}}}, {}})));
 }
 
+bool overlap(const Shape& a, const Shape& b) {
+    constexpr Covering kOfQuery{0, 23, 20, true};
+    const auto cells = a.cover(kOfIndex);
+    const auto asked = b.cover(kOfQuery);
+    return std::ranges::any_of(cells, [&](uint64_t cell) {
+        return std::ranges::any_of(asked, [&](uint64_t other) {
+            const int level = std::min(cell_level(cell), cell_level(other));
+            return cell_parent(cell, level) == cell_parent(other, level);
+        });
+    });
+}
+
+// An index looks for no more than the cells.
+TEST(PartsShapes, HaveNoPlaceOnAnEdgeThatTheirCellsHaveNot) {
+    int found = 0;
+    const auto look = [&](const Parts& shape, const Parts& place) {
+        const auto polygon = shape_of(shape);
+        const auto there = shape_of(place);
+        if (!polygon->intersects(*there)) return;
+        ++found;
+        const Line& ring = shape.polygons[0][0];
+        EXPECT_TRUE(overlap(*there, *polygon))
+            << ring[0].x << " " << ring[0].y << " to " << ring[2].x << " " << ring[2].y;
+        EXPECT_TRUE(overlap(*polygon, *there)) << ring[0].x << " " << ring[0].y;
+    };
+    for (double along = -44; along < 44; along += 3.25) {
+        for (const double size : {0.25, 1.5, 4.0}) {
+            look(box(along, 0, along + size, size), point(along + 0.25, 0));
+            look(box(along, -size, along + size, 0), point(along + 0.25, 0));
+            for (double border = -180; border <= 180; border += 45) {
+                if (border < 180)
+                    look(box(border, along, border + size, along + size),
+                         point(border, along + 0.25));
+                if (border > -180)
+                    look(box(border - size, along, border, along + size),
+                         point(border, along + 0.25));
+            }
+        }
+    }
+    EXPECT_GT(found, 500);
+}
+
 TEST(PartsShapes, ContainALineOfNoLengthWhereItsPlaceIs) {
     const auto here = shape_of(box(0, 0, 10, 10));
     const auto elsewhere = shape_of(box(20, 20, 30, 30));
