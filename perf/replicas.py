@@ -170,10 +170,6 @@ def middle_ms(row):
     return statistics.median(run['p50_us'] for run in row['runs']) / 1e3
 
 
-def average_ms(row):
-    return statistics.median(run['mean_us'] for run in row['runs']) / 1e3
-
-
 def line_ms(row, line):
     """The round trip of a line by itself in the middle, beside the cells of a row."""
     return statistics.median(run[when][str(line)]['p50_ms'] for run in row['runs']

@@ -111,6 +111,10 @@ test('each moment behind the backup can be had again, by entry and by date', () 
 });
 
 test('what does not lead to that time is refused', () => {
+    // ./lab restore asks so before it copies anything.
+    const early = runServer(engineOptions(kOptions.concat(
+        ['--dbpath', '/dev/null', '--replayOplog', '/dev/null', '--replayTo', 'soon'])));
+    assertContains(early.output, '--replayTo: ');
     const all = entriesFile(server, '1:1');
     const [before, , after] = states, last = states[states.length - 1];
     refused(backup, all, before.date.replace(/^..../, '2001'), 'take an earlier one');

@@ -151,18 +151,21 @@ def restore_to(arguments):
         base.give_up("'%s' is to be a new directory" % target)
     needs.begin()
     install.drivers()
-    replay = [*server_on(source), '--dbpath', unfinished, '--replayTo', arguments.to,
-              '--replayOplog']
+    replay = [*server_on(source), '--replayTo', arguments.to, '--replayOplog']
+
+    def said_of(place):
+        return subprocess.run([*replay, os.devnull, '--dbpath', place], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False).stdout
+    if '--replayTo: ' in (said := said_of(os.devnull)):  # before anything is copied
+        base.give_up(failure(said))
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, unfinished, ignore_errors=True)
         folder = stack.enter_context(tempfile.TemporaryDirectory(
             prefix='lab-restore-', dir=os.path.dirname(os.path.abspath(target))))
         base.say('copying ' + source)
         shutil.copytree(source, unfinished)
-        said = subprocess.run([*replay, os.devnull], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False).stdout
-        copied = re.search(r'the end of the copy is (\d+:\d+)', said)
-        if not copied:
+        said = said_of(unfinished)
+        if not (copied := re.search(r'the end of the copy is (\d+:\d+)', said)):
             base.give_up(failure(said))
         if '://' not in log:
             log = stack.enter_context(served(shutil.copytree(log, os.path.join(folder, 'log'))))
@@ -171,7 +174,8 @@ def restore_to(arguments):
         if subprocess.run([base.DRIVER_PYTHON, BACKUP, 'log', log, copied[1], entries],
                           check=False).returncode != 0:
             raise SystemExit(base.EXIT_FAILED)
-        with subprocess.Popen([*replay, entries], stdout=subprocess.PIPE, text=True) as run:
+        with subprocess.Popen([*replay, entries, '--dbpath', unfinished], stdout=subprocess.PIPE,
+                              text=True) as run:
             for line in run.stdout:
                 if 'replay: ' in line or 'ERROR: ' in line:
                     print(line, end='', flush=True)
