@@ -234,11 +234,11 @@ class Cluster:
         wait_until('two secondaries, each with a vote', self.is_whole)
         return self.wait_for_primary()
 
-    def is_whole(self):
-        primary = self.primary()
-        with contextlib.suppress(errors.PyMongoError):
-            return (primary is not None and
-                    primary.run('replSetGetStatus')['votingMembersCount'] == len(MEMBERS) and
+    def is_whole(self):  # without an entry of the term, a member may be about to take some back
+        with contextlib.suppress(errors.PyMongoError, AttributeError):
+            status = self.primary().run('replSetGetStatus')
+            return (status['votingMembersCount'] == len(MEMBERS) and
+                    all(each['optime']['t'] == status['term'] for each in status['members']) and
                     sum(bool(each.hello().get('secondary')) for each in self.members) == 2)
         return False
 

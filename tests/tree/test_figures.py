@@ -1,6 +1,6 @@
 """Figures of the tree that may only shrink: ways of the past that grow back when not counted.
 
-Usage: python3 tests/tree/test_figures.py --figures     prints them"""
+Usage: PYTHONPATH=site_scons:tests/lib:packaging python3 tests/tree/test_figures.py --figures"""
 
 import os
 import re
