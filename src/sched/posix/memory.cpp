@@ -29,8 +29,11 @@ constexpr size_t kUnusedBytes = size_t{16} * 1024 * 1024;
 constexpr int kMappedBytes = 4 << 20;
 constexpr int kMappedBytesInLittle = 1 << 20;
 constexpr int64_t kLittleBytes = int64_t{256} << 20;
-// A thread updates the sum when its own count is so far from what it last reported.
-constexpr int64_t kReportBytes = 1024 * 1024;
+// An operation that holds less is not refused for the sum of all.
+constexpr int64_t kFreeBytes = 1024 * 1024;
+// A thread updates the sum when its own count is so far from what it last reported: idle threads
+// make the sum wrong by so much each.
+constexpr int64_t kReportBytes = 64 * 1024;
 
 std::atomic<int64_t> g_operation_max{kOperationBytes};
 std::atomic<int64_t> g_all_max{kAllBytes};
@@ -66,7 +69,7 @@ bool may_take(size_t bytes) {
     if (!t_account.limited || is_uninterruptible()) return true;
     const int64_t more = static_cast<int64_t>(bytes) - (bytes < kSmallBytes ? kSlackBytes : 0);
     if (t_account.held + more > g_operation_max.load(std::memory_order_relaxed)) return false;
-    if (t_account.held + more < kReportBytes) return true;
+    if (t_account.held + more < kFreeBytes) return true;
     return !g_reserve_used.load(std::memory_order_relaxed) &&
            g_held_by_all.load(std::memory_order_relaxed) + t_account.unreported + more <=
                g_all_max.load(std::memory_order_relaxed);
@@ -193,7 +196,7 @@ void* reallocate(void* p, size_t bytes, Reserve reserve) {
         static_cast<size_t>(before) > kAlwaysMapped ? static_cast<size_t>(before) : 0;
     if (bytes > old && !may_take(bytes - old)) throw LimitExceeded();
     const bool never = reserve == Reserve::never;
-    if (never && bytes > kReportBytes && g_reserve_used.load(std::memory_order_relaxed))
+    if (never && bytes > kFreeBytes && g_reserve_used.load(std::memory_order_relaxed))
         throw std::bad_alloc();
     void* now = system_realloc(p, bytes);
     if (now == nullptr && !never && release_reserve()) now = system_realloc(p, bytes);

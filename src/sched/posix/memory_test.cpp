@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "base/process_memory.h"
 #include "sched/counted.h"
+#include "sched/memory_metrics.h"
 #include "sched/operation.h"
 #include "sched/testing/failing_memory.h"
 
@@ -236,6 +238,33 @@ TEST(Memory, AMappedBlockIsThereOnceWhileItGrows) {
     };
     EXPECT_NO_THROW(grow_to(2 * kBytes));
     EXPECT_THROW(grow_to(3 * kBytes), memory::LimitExceeded);
+    memory::set_limits(memory::kOperationBytes, memory::kAllBytes);
+}
+
+// Threads of a server stay there for the next client.
+TEST(Memory, WhatIdleThreadsHaveGivenBackIsFree) {
+    constexpr size_t kBytes = 900 * 1024;
+    constexpr int kThreads = 24;
+    constexpr int64_t kAll = int64_t{40} << 20;
+    memory::set_limits(memory::kOperationBytes, kAll);
+    Operation operation;
+    operation.start();
+    const Operation::Scope scope(&operation);
+    std::latch given_back(kThreads), end(1);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+        memory::count_taken(kBytes);
+        threads.emplace_back([&] {
+            memory::count_released(kBytes);
+            given_back.count_down();
+            end.wait();
+        });
+    }
+    given_back.wait();
+    EXPECT_TRUE(memory::may_hold_more(kAll / 10 * 9));
+    end.count_down();
+    for (std::thread& thread : threads)
+        thread.join();
     memory::set_limits(memory::kOperationBytes, memory::kAllBytes);
 }
 
