@@ -68,15 +68,16 @@ class LongLoop {
         return true;
     }
     // Calls `work`, which needs nothing of what the point guards, as a part of a unit. Where it
-    // goes on behind the end of the slice, the point is given up until it is done: `save` and
-    // `restore` are called then, and false is returned, as of yield(). If the point cannot be given
+    // goes on behind the end of the slice, the point is given up until it is done: `save` is called
+    // before that, and `restore` behind it unless the point has gone. If the point cannot be given
     // up, the work has a limit (sched/work_limit.h) and that name.
+    enum class Point { kept, given_up, gone };
     template <typename Work, typename Save, typename Restore>
-    bool detached(const char* name, Work&& work, Save&& save, Restore&& restore) {
+    Point detached(const char* name, Work&& work, Save&& save, Restore&& restore) {
         if (point_ == nullptr || !point_->may_give_up()) {
             const WorkLimit limit(name);
             work();
-            return true;
+            return Point::kept;
         }
         bool given_up = false;
         std::exception_ptr error;
@@ -89,14 +90,14 @@ class LongLoop {
                 error = std::current_exception();
             }
         }
-        if (!given_up) return true;
+        if (!given_up) return Point::kept;
         units_ = 0;
         ++yields_;
         start_slice();
-        if (!point_->take_back()) return false;
+        if (!point_->take_back()) return Point::gone;
         restore();
         if (error != nullptr) std::rethrow_exception(error);
-        return true;
+        return Point::given_up;
     }
     int64_t yields() const { return yields_; }
 

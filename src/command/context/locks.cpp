@@ -157,9 +157,7 @@ bool CollectionLock::yield() {
     ++yields_;
     context_.current().count_yield();
     lock_->yield();
-    look_up();
-    if (may_write()) fail_if_shutting_down();
-    return is_same();
+    return look_again();
 }
 
 bool CollectionLock::may_give_up() {
@@ -177,6 +175,10 @@ void CollectionLock::give_up() {
 
 bool CollectionLock::take_back() {
     lock_->take_back();
+    return look_again();
+}
+
+bool CollectionLock::look_again() {
     look_up();
     if (may_write()) fail_if_shutting_down();
     return is_same();
@@ -191,9 +193,7 @@ void CollectionLock::take() {
     if (lock_) return;
     sched::ComputeSlots::yield_slot();
     lock_.emplace(context_.locks(), db_, access_);
-    look_up();
-    if (may_write()) fail_if_shutting_down();
-    if (!is_same()) query::throw_dropped(ns_);
+    if (!look_again()) query::throw_dropped(ns_);
 }
 
 }  // namespace command

@@ -108,6 +108,7 @@ class CollectionLock final : public sched::YieldPoint {
 
   private:
     void look_up();
+    bool look_again();  // the lock was given up; is_same()
     void look_up_in(Transactions::Use& transaction);
     void take_all();
     // Gives the lock up, calls `work` outside of the transaction, and takes the lock again.

@@ -89,7 +89,7 @@ bool meet(const S2Polygon& polygon, const S2Cell& cell) {
     return polygon.Intersects(S2Polygon(cell));
 }
 
-// What is nearer may be on both sides of a border between cells.
+// A place nearer than this to a border between cells may be on both sides of it.
 const S1ChordAngle kTouch = S1ChordAngle::Radians(1e-12);
 
 bool touches(const S2Polygon& polygon, const S2Cell& cell) {
@@ -155,13 +155,8 @@ void work_on(const S2Polyline& line) {
     work(kTicksPerPlace * line.num_vertices());
 }
 
-bool meet(const S2Polygon& polygon, const S2Polyline& line) {
-    work_on(polygon);
-    work_on(line);
-    return polygon.Intersects(line);
-}
-
-bool meet(const S2Polygon& polygon, const S2Polygon& other) {
+template <typename Other>  // a line or a polygon
+bool meet(const S2Polygon& polygon, const Other& other) {
     work_on(polygon);
     work_on(other);
     return polygon.Intersects(other);

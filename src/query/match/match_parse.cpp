@@ -34,6 +34,7 @@ template <typename... Args>
 
 // The parser's place in the filter.
 struct ParseContext {
+    bool& runs_scripts;  // of the filter
     bool top = true;     // not inside another operator
     bool in_and = true;  // nor inside another one than $and
     int depth = 0;
@@ -47,7 +48,7 @@ struct ParseContext {
     }
     ParseContext deeper() const {
         if (depth >= kNestingMax) bad("the query is nested more than {} levels deep", kNestingMax);
-        return {false, false, depth + 1, expressions, collator, where, text};
+        return {runs_scripts, false, false, depth + 1, expressions, collator, where, text};
     }
     // The same for a place where $text may not be.
     ParseContext deeper_without_text() const {
@@ -217,6 +218,7 @@ NodePtr parse_constant(MatchKind kind, const Element& e) {
 NodePtr parse_expression(const Element& spec, const ParseContext& context) {
     NodePtr node = make_node(MatchKind::expression);
     node->expression = context.expressions->parse(spec, context.collator);
+    context.runs_scripts |= node->expression->runs_scripts();
     for (const Element& e : node->expression->implied())
         node->children.push_back(parse_comparison(MatchKind::eq, e.name(), e));
     for (const Element& range : node->expression->implied_ranges()) {
@@ -322,6 +324,7 @@ void parse_top_operator(const Element& e, const ParseContext& context, MatchNode
         if (context.where == nullptr) bad("$where is not allowed in this context");
         NodePtr node = make_node(MatchKind::expression);
         node->expression = context.where->parse(e);
+        context.runs_scripts |= node->expression->runs_scripts();
         into.children.push_back(std::move(node));
     } else if (name == "$text") {
         into.children.push_back(parse_text(e, context));
@@ -384,17 +387,6 @@ void Matcher::look_near(std::string_view path, std::shared_ptr<const geo::Near> 
     near_ = root_->children.back().get();
 }
 
-namespace {
-
-bool has_script(const MatchNode& node) {
-    sched::tick();
-    if (node.expression != nullptr && node.expression->runs_scripts()) return true;
-    return std::ranges::any_of(node.children,
-                               [](const NodePtr& child) { return has_script(*child); });
-}
-
-}  // namespace
-
 std::unique_ptr<Matcher> Matcher::parse(Doc filter, const ExpressionParser* expressions,
                                         std::shared_ptr<const collation::Collator> collator,
                                         const WhereParser* where) {
@@ -413,14 +405,13 @@ std::unique_ptr<Matcher> Matcher::make(Doc filter, const ExpressionParser* expre
     std::unique_ptr<Matcher> matcher(new Matcher);
     matcher->filter_ = bson::Object(filter);
     matcher->root_ = make_node(MatchKind::conjunction);
-    ParseContext context;
+    ParseContext context{matcher->runs_scripts_};
     context.expressions = expressions;
     context.collator = collator;
     context.where = where;
     if (takes_text) context.text = &matcher->text_;
     parse_filter(matcher->filter_.doc(), context, *matcher->root_);
     put_clauses_in_order(*matcher->root_);
-    matcher->runs_scripts_ = has_script(*matcher->root_);
     for (const NodePtr& child : matcher->root_->children) {
         if (child->kind != MatchKind::near) continue;
         if (matcher->near_ != nullptr) bad("a filter can have one $near");

@@ -8,7 +8,7 @@
 namespace query {
 
 namespace {
-// As often a document that others change each time is matched without the lock. Then the lock is
+// A document that others change each time is matched without the lock so often. Then the lock is
 // kept, and the script has a limit.
 constexpr int kTries = 3;
 }  // namespace

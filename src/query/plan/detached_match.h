@@ -24,7 +24,7 @@ class Detaching {
 
 class DetachedMatch {
   public:
-    // All of them live longer.
+    // The arguments live longer.
     DetachedMatch(catalog::Collection& collection, const Matcher& matcher, Detaching& detaching)
         : collection_(collection), matcher_(matcher), detaching_(detaching) {}
 

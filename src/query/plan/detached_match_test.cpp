@@ -155,7 +155,7 @@ TEST_P(DetachedMatchTest, WhatIsRemovedIsNotFound) {
         EXPECT_TRUE(a != 2 && a != 3) << a;
 }
 
-// By the script, or by the rest of the filter.
+// The script refuses it, or the rest of the filter does.
 TEST_P(DetachedMatchTest, WhatIsChangedIsMatchedAnew) {
     others_ = [this] {
         change(2, bson::make("a", 2, "b", 2, "c", 1, "refused", true));

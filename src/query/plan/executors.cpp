@@ -204,11 +204,11 @@ class PlannedExecutor final : public Executor, public Detaching {
 
     bool detached(const std::function<void()>& work) override {
         DCHECK(!holds_row_);
-        const int64_t yields = loop_.yields();
-        has_gone_ = !loop_.detached(
+        const auto point = loop_.detached(
             kMatchWork, work, [this] { run_->save(); }, [this] { run_->restore(); });
+        has_gone_ = point == sched::LongLoop::Point::gone;
         if (has_gone_) throw_dropped(ns_);
-        return loop_.yields() > yields;
+        return point == sched::LongLoop::Point::given_up;
     }
 
     bool next_is_near() const {

@@ -44,11 +44,10 @@ class Runs final : public std::vector<std::unique_ptr<PlanRun>>, public Detachin
         if (!loop_.yield([this] { save(); }, [this] { restore(); })) throw_dropped(ns_);
     }
     bool detached(const std::function<void()>& work) override {
-        const int64_t yields = loop_.yields();
-        if (!loop_.detached(
-                kMatchWork, work, [this] { save(); }, [this] { restore(); }))
-            throw_dropped(ns_);
-        return loop_.yields() > yields;
+        const auto point = loop_.detached(
+            kMatchWork, work, [this] { save(); }, [this] { restore(); });
+        if (point == sched::LongLoop::Point::gone) throw_dropped(ns_);
+        return point == sched::LongLoop::Point::given_up;
     }
 
   private:

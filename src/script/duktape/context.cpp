@@ -206,7 +206,7 @@ class DuktapeContext final : public Context {
     }
 
   private:
-    // As long as it lives, scripts may emit.
+    // Scripts may emit as long as it lives.
     class Mapping {
       public:
         explicit Mapping(Reach& reach) : reach_(reach) { reach_.maps = true; }

@@ -258,7 +258,7 @@ duk_ret_t random_bytes(duk_context* context) {
     return 1;
 }
 
-// What a reduce function emits would have to be reduced again, without an end.
+// A reduce function may not emit: its pairs would have to be reduced again, without an end.
 void require_map(duk_context* context, const Reach& reach) {
     if (!reach.maps) duk_error(context, DUK_ERR_ERROR, "emit is for the map function only");
 }
