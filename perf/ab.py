@@ -181,7 +181,7 @@ def measure(slug, arguments, scratch):
         'warmup': arguments.warmup, 'old_wire': arguments.old_wire,
         'device_delay_ms': arguments.device_delay, 'servers': list(arguments.described),
         'blocks': [], 'idle': [], 'floors': [],
-        'load': machine.load_average(), 'device': machine.device_of(scratch)}
+        'load': os.getloadavg()[0], 'device': machine.device_of(scratch)}
 
     def floor():
         result['floors'].append(tools.floor_now(experiment.FLOOR_SECONDS)['per_second'])

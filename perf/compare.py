@@ -99,7 +99,9 @@ def cpu_seconds(*pids):
     """Of processes, all below them, and all that they have waited for."""
     total = 0
     for each in [below for pid in pids for below in peers.syncs.tree(pid)]:
-        with contextlib.suppress(FileNotFoundError), \
+        # One that ends in between cannot be opened, or not be read.
+        # One that ends at that moment cannot be opened, or not be read.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
                 open('/proc/%d/stat' % each, encoding='ascii') as file:
             fields = file.read().rsplit(')', 1)[1].split()
             total += sum(map(int, fields[11:15]))

@@ -43,7 +43,7 @@ class Experiment:
         self.result = {
             'time': datetime.datetime.now(datetime.timezone.utc).isoformat('T', 'seconds'),
             'host': machine.host(folder), 'device': machine.device_of(folder),
-            'load': machine.load_average(), 'device_delay_ms': self.delay_ms,
+            'load': os.getloadavg()[0], 'device_delay_ms': self.delay_ms,
             'idle': [], 'floors': []}
         self.moved, self.latest = [], {}
 

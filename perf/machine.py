@@ -137,14 +137,11 @@ class Watch:
 
 
 def idle_watch(folder, seconds):
-    """What others do while nothing of ours runs."""
+    """What others do while nothing of ours runs: what we have written is on the device before."""
+    os.sync()
     watch = Watch(folder)
     time.sleep(seconds)
     return watch.end()
-
-
-def load_average():
-    return os.getloadavg()[0]
 
 
 def quiet(result):
