@@ -26,6 +26,7 @@ import contextlib
 import functools
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -95,10 +96,32 @@ def install_packages(packages, script):
         sys.exit('%s: apt-get could not install %s' % (script, ' '.join(packages)))
 
 
+def trees(pids):
+    return [below for pid in pids for below in peers.syncs.tree(pid)]
+
+
+def signal_all(number, pids):
+    """To processes and all below them, as far as they are still there."""
+    for each in trees(pids):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, number)
+
+
+@contextlib.contextmanager
+def turn_of(pids):
+    """They go on, and stand still behind it: what they do on the side falls into their own turns,
+    and no other contender's."""
+    signal_all(signal.SIGCONT, pids)
+    try:
+        yield
+    finally:
+        signal_all(signal.SIGSTOP, pids)
+
+
 def cpu_seconds(*pids):
     """Of processes, all below them, and all that they have waited for."""
     total = 0
-    for each in [below for pid in pids for below in peers.syncs.tree(pid)]:
+    for each in trees(pids):
         # One that ends in between cannot be opened, or not be read.
         # One that ends at that moment cannot be opened, or not be read.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
@@ -125,14 +148,22 @@ def measure_rounds(trial, rows, chosen, arguments, cell):
     clients; cell(peer, clients) makes a run. Runs go into `rows`, by their names."""
     for name in rows:
         rows[name]['runs'] = {number: [] for number in arguments.clients}
+    def in_turn(peer, number):
+        with turn_of(peer.pids()):
+            return cell(peer, number)
     steps = len(arguments.clients) * arguments.rounds * len(chosen)
     progress = measuring.Progress(steps * (arguments.seconds + 0.5), max(1, steps))
-    for number in arguments.clients:
-        for turn, peer in trial.rounds(arguments.rounds, chosen):
-            progress.step('%s, %s, round %d of %d' % (
-                peer.name, experiment.plural(number, 'client'), turn + 1, arguments.rounds))
-            rows[peer.name]['runs'][number].append(
-                trial.cell(functools.partial(cell, peer, number)))
+    every = [pid for peer in chosen for pid in peer.pids()]
+    signal_all(signal.SIGSTOP, every)
+    try:
+        for number in arguments.clients:
+            for turn, peer in trial.rounds(arguments.rounds, chosen):
+                progress.step('%s, %s, round %d of %d' % (
+                    peer.name, experiment.plural(number, 'client'), turn + 1, arguments.rounds))
+                rows[peer.name]['runs'][number].append(
+                    trial.cell(functools.partial(in_turn, peer, number)))
+    finally:
+        signal_all(signal.SIGCONT, every)
 
 
 def has_runs(rows):

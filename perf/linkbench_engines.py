@@ -197,24 +197,17 @@ class EngineContender(Contender):
     def serving(self):
         with self.start() as self.running:
             self.pid, self.words = self.running.pid, ['--address', self.running.uri]
-            self.signal(signal.SIGSTOP)
+            compare.signal_all(signal.SIGSTOP, self.pids())
             try:
                 yield
             finally:
-                self.signal(signal.SIGCONT)
+                compare.signal_all(signal.SIGCONT, self.pids())
 
-    def signal(self, number):
-        if self.local:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+    def pids(self):
+        return [self.pid] * self.local
 
-    @contextlib.contextmanager
     def turn(self):
-        self.signal(signal.SIGCONT)
-        try:
-            yield
-        finally:
-            self.signal(signal.SIGSTOP)
+        return compare.turn_of(self.pids())
 
     def ask(self, database, command):
         try:
