@@ -54,12 +54,6 @@ bool finds_another(const base::Error& error, bson::Doc operators) {
            (error.code() == base::kBadValue && operators.has("$push"));
 }
 
-// Whether a command fails this way when its work is done already, or undone by a later entry.
-bool may_be_over(const base::Error& error) {
-    return error.code() == base::kNamespaceNotFound || error.code() == base::kNamespaceExists ||
-           error.code() == base::kIndexNotFound;
-}
-
 [[noreturn]] void refuse(bson::Doc entry) {
     base::fail(base::kBadValue, "no entry of a log of writes: {}", bson::to_text(entry));
 }
@@ -79,6 +73,11 @@ EntryFields read(bson::Doc entry) {
 }
 
 }  // namespace
+
+bool may_be_over(const base::Error& error) {
+    return error.code() == base::kNamespaceNotFound || error.code() == base::kNamespaceExists ||
+           error.code() == base::kIndexNotFound;
+}
 
 bson::Object operators_of(bson::Doc o) {
     bson::Builder plain;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string_view>
 
+#include "base/error.h"
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "catalog/catalog.h"
@@ -35,6 +36,9 @@ enum class Applied : bool {
 // The operators of an update's entry, without what says in which form they are. Throws base::Error
 // 115 for a form of later servers.
 bson::Object operators_of(bson::Doc o);
+
+// Whether a command fails this way when its work is done already, or undone by a later entry.
+bool may_be_over(const base::Error& error);
 
 // One thread at a time may use it.
 class Applier {

@@ -325,7 +325,11 @@ class Application {
                 bson::Builder reply;
                 Invocation command = inner(entry, &reply);
                 take_fields(command, logged_command(entry));
-                logged_command(entry).run(command);
+                try {
+                    logged_command(entry).run(command);
+                } catch (const base::Error& error) {
+                    if (!oplog::may_be_over(error)) throw;
+                }
                 return;
             }
             default:
