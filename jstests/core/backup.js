@@ -76,3 +76,58 @@ test('a copy that was killed is not taken for a whole one', () => {
     assertEq(backup(again, target).ok, 1);
     stopServer(again);
 });
+
+const ended = process.env.TESTS_ENGINE === 'rocksdb' ?
+    name => skip(name, 'its files are linked, which takes no time') : test;
+ended('a copy that is ended leaves nothing, and its name is free', () => {
+    const server = startServer(), admin = server.shell.getDB('admin');
+    documents(server).insertMany(
+        [...Array(60).keys()].map(n => ({_id: n, text: 'x'.repeat(1000000)})));
+    const folder = newFolder('copy');
+    const late = replyTo(admin, {
+        createBackup: 1, backupDir: path.join(folder, 'late'), maxTimeMS: 1});
+    assertEq(late.code, 50);
+    assertEq(fs.readdirSync(folder), []);
+
+    let code = 0;
+    for (let turn = 0; code !== 11601 && turn < 20; ++turn) {  // or it was quicker
+        fs.rmSync(path.join(folder, 'db'), {recursive: true, force: true});
+        const command = JSON.stringify({createBackup: 1, backupDir: path.join(folder, 'db')});
+        const program = `let code = 0;
+            try { db.adminCommand(${command}) } catch (error) { code = error.code }
+            print('code ' + code)`;
+        const output = path.join(server.folder, `output${turn}`), file = fs.openSync(output, 'w');
+        childProcess.spawn(process.argv[0], [process.argv[1], '--quiet', '--norc', '--port',
+            `${server.port}`, '--eval', program], {stdio: ['ignore', file, file]});
+        fs.closeSync(file);
+        waitFor('it is ended, or done', () => {
+            for (const {opid, msg} of admin.runCommand({currentOp: 1}).inprog) {
+                if (msg && msg.startsWith('createBackup')) admin.runCommand({killOp: 1, op: opid});
+            }
+            code = Number((/code (\d+)\n/.exec(readFile(output)) || [])[1]);
+            return !isNaN(code);
+        });
+    }
+    assertEq(code, 11601);
+    assertEq(fs.readdirSync(folder), []);
+    assertEq(backup(server, path.join(folder, 'db')).ok, 1);
+    stopServer(server);
+});
+
+const ofMmapv1 = compresses() ? name => skip(name, 'an option of mmapv1') : test;
+ofMmapv1('a copy of a directory with a folder for each database', () => {
+    const options = ['--directoryperdb'];
+    const server = startServer({options});
+    const folder = newFolder('copy');
+    for (const name of ['one', 'two']) {
+        server.shell.getDB(name).getCollection('c').insertOne({_id: name});
+    }
+    assertEq(backup(server, path.join(folder, 'db')).ok, 1);
+    stopServer(server);
+    const copy = startServer({folder, options});
+    for (const name of ['one', 'two']) {
+        assertEq(copy.shell.getDB(name).getCollection('c').find().toArray(), [{_id: name}]);
+        assertTrue(copy.shell.getDB(name).getCollection('c').validate({full: true}).valid);
+    }
+    stopServer(copy);
+});
