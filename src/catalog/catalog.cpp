@@ -5,7 +5,6 @@
 
 #include "base/dcheck.h"
 #include "base/error.h"
-#include "sched/tick.h"
 #include "storage/write_unit.h"
 
 namespace catalog {
@@ -147,7 +146,7 @@ std::unique_ptr<storage::Remains> Catalog::drop_database_again(std::string_view 
 void Catalog::close_database(std::string_view db) {
     DCHECK(storage::LockManager::mode() == storage::GlobalMode::W);
     const std::unique_lock guard(mutex_);
-    const sched::Uninterruptible whole;
+    const storage::WriteUnit unit(engine_.durability());
     forget(db);
     engine_.close_database(db);
 }

@@ -151,9 +151,9 @@ class Collection {
 
     // For Database and index builds --------------------------------------------------------------
     // exclusive. Reads the index list from the store again. `gone`: an index or record positions
-    // went away, so saved cursors die.
+    // went away, so saved cursors die. REQUIRES: a WriteUnit.
     void reload_indexes(bool gone);
-    // exclusive. Reads from the stored options again.
+    // exclusive. Reads from the stored options again. REQUIRES: a WriteUnit.
     void reload_validator();
     // Background builds that have yielded, or may.
     int builds() const { return builds_; }

@@ -1,4 +1,4 @@
-#include "catalog/geo_keys.h"
+#include "catalog/index_keys.h"
 
 #include <algorithm>
 

@@ -3,6 +3,7 @@
 #include "bson/compare.h"
 #include "bson/json.h"
 #include "catalog/collection.h"
+#include "sched/interruption.h"
 
 namespace catalog {
 
@@ -61,6 +62,7 @@ void Index::read(const storage::IndexEntry& entry, int at) {
         generator = KeyGenerator::make(spec, collator_of(spec));
         is_special = generator->geo() != geo::IndexKind::none || generator->text() != nullptr;
     } catch (const base::Error& error) {
+        if (sched::is_end_of_work(error)) throw;
         fault = error.what();
         store = nullptr;
     }

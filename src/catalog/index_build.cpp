@@ -69,6 +69,7 @@ class Build {
         yields_ =
             background() && yield_point_ != nullptr && !index_.drop_dups && !collection_.capped();
         if (yields_) {
+            const storage::WriteUnit unit(engine_.durability());
             collection_.reload_indexes(false);  // writers keep the new index up
             collection_.count_build(1);
         }
@@ -201,7 +202,10 @@ class Build {
     // builds it again.
     void remove_refused() {
         if (refused_.empty()) return;
-        collection_.reload_indexes(false);  // keys that it has of them go too
+        {
+            const storage::WriteUnit unit(engine_.durability());
+            collection_.reload_indexes(false);  // keys that it has of them go too
+        }
         storage::RecordIdSet removed;
         for (const storage::RecordId id : refused_) {
             if (removed.insert(id)) collection_.remove(id);
@@ -247,7 +251,10 @@ void fill(Collection& collection, storage::Engine& engine, int slot, sched::Yiel
                     bson::to_text(collection.store().index(slot).spec));
     const std::string name = collection.store().index(slot).name;
     const bool mixed = Build(collection, engine, slot, yield_point, log).run();
-    collection.reload_indexes(false);
+    {
+        const storage::WriteUnit unit(engine.durability());
+        collection.reload_indexes(false);
+    }
     const Index* const built = collection.find_index(name);
     if (built != nullptr && built->generator != nullptr) {
         if (mixed) set_mixes_times(*built->generator);

@@ -13,9 +13,7 @@
 #include "bson/field_path.h"
 #include "bson/json.h"
 #include "catalog/collation.h"
-#include "catalog/geo_keys.h"
 #include "catalog/mixed_times.h"
-#include "catalog/text_keys.h"
 #include "catalog/value_hash.h"
 #include "query/match/times.h"
 #include "sched/tick.h"
@@ -35,12 +33,11 @@ const Element kUndefined(kUndefinedBytes);
 
 // Looking for a field may mean to go over the whole document: so many bytes for a tick
 // (sched/tick.h).
-constexpr int32_t kBytesPerTick = 256;
 
 // Follows a path from `*part` on through documents, up to its end or the first array. Missing where
 // it leads nowhere. `*part` ends behind the last part used.
 Element follow(Doc doc, const FieldPath& path, size_t* part) {
-    sched::tick(doc.size() / kBytesPerTick);
+    sched::tick_bytes(doc.size(), sched::PerTick::walked, 0);
     Element e = doc[path.part((*part)++)];
     while (*part < path.size()) {
         if (e.is_array()) return e;
@@ -346,66 +343,6 @@ class HashedKeyGenerator : public KeyGenerator {
     int32_t seed_ = 0;
 };
 
-// The keys of another one, with keys of a collation for the texts in them.
-class CollatedKeyGenerator : public KeyGenerator {
-  public:
-    CollatedKeyGenerator(std::unique_ptr<KeyGenerator> of,
-                         std::shared_ptr<const collation::Collator> collator)
-        : KeyGenerator(*of), of_(std::move(of)) {
-        collator_ = std::move(collator);
-    }
-
-    void keys(Doc doc, KeySet& out) const override {
-        KeySet plain;
-        of_->keys(doc, plain);
-        out.clear();
-        for (const size_t i : sched::rounds<size_t>(0, plain.size())) {
-            const size_t start = out.buffer().size();
-            bson::Builder key(out.buffer());
-            for (const Element& e : plain[i])
-                collator_->append_key("", e, key);
-            key.finish();
-            out.add(start);
-        }
-        if (out.size() > 1) out.normalise(descending_);
-    }
-
-    const KeyGenerator& of() const { return *of_; }
-
-  private:
-    const std::unique_ptr<KeyGenerator> of_;
-};
-
-// The keys of another one, for documents that match a filter.
-class PartialKeyGenerator : public KeyGenerator {
-  public:
-    PartialKeyGenerator(std::unique_ptr<KeyGenerator> of, Doc filter)
-        : KeyGenerator(*of), of_(std::move(of)) {
-        filter_ = query::Matcher::parse(filter, &query::kNoExpressionsInIndexes, collator_);
-        add_paths(filter_->root());
-    }
-
-    void keys(Doc doc, KeySet& out) const override {
-        if (filter_->matches(doc))
-            of_->keys(doc, out);
-        else
-            out.clear();
-    }
-    bool may_change_keys(std::string_view path) const override {
-        return of_->may_change_keys(path);
-    }
-    const KeyGenerator& of() const { return *of_; }
-
-  private:
-    void add_paths(const query::MatchNode& node) {
-        if (!node.path.empty()) filter_paths_.push_back(node.path);
-        for (const auto& child : node.children)
-            add_paths(*child);
-    }
-
-    const std::unique_ptr<KeyGenerator> of_;
-};
-
 bool is_hashed(Doc pattern) {
     for (const Element& e : pattern)
         if (e.is_string() && e.as_string() == "hashed") return true;
@@ -461,25 +398,23 @@ KeyGenerator::KeyGenerator(Doc spec)
 std::unique_ptr<KeyGenerator> KeyGenerator::make(
     Doc spec, std::shared_ptr<const collation::Collator> collator) {
     std::unique_ptr<KeyGenerator> made = make_for_all(spec);
-    if (collator != nullptr)
-        made = std::make_unique<CollatedKeyGenerator>(std::move(made), std::move(collator));
+    if (collator != nullptr) made = make_collated_keys(std::move(made), std::move(collator));
     const Element filter = spec["partialFilterExpression"];
-    if (!filter.is_object()) return made;
-    return std::make_unique<PartialKeyGenerator>(std::move(made), filter.as_doc());
+    return filter.is_object() ? make_partial_keys(std::move(made), filter.as_doc())
+                              : std::move(made);
 }
 
 namespace {
 
-// Returns the generator whose keys the given one filters, or puts under a collation. Returns null
-// for a generator of hashes.
+// Returns the generator that makes the keys, also those of another one. Null where it is of another
+// kind, such as of hashes.
 const BtreeKeyGenerator* plain_generator(const KeyGenerator& generator) {
-    if (typeid(generator) == typeid(BtreeKeyGenerator))  // as most are
-        return static_cast<const BtreeKeyGenerator*>(&generator);
-    if (const auto* partial = dynamic_cast<const PartialKeyGenerator*>(&generator))
-        return plain_generator(partial->of());
-    if (const auto* collated = dynamic_cast<const CollatedKeyGenerator*>(&generator))
-        return plain_generator(collated->of());
-    return nullptr;
+    const KeyGenerator* innermost = &generator;
+    while (innermost->of() != nullptr)
+        innermost = innermost->of();
+    return typeid(*innermost) == typeid(BtreeKeyGenerator)
+               ? static_cast<const BtreeKeyGenerator*>(innermost)
+               : nullptr;
 }
 
 }  // namespace

@@ -88,6 +88,9 @@ class KeyGenerator {
     // more than fields() and filter_paths() tell.
     virtual bool may_change_keys(std::string_view /*path*/) const { return false; }
 
+    // The generator whose keys it filters, or puts under a collation. Null: its keys are its own.
+    virtual const KeyGenerator* of() const { return nullptr; }
+
     uint32_t descending_bits() const { return descending_; }
     bool hashed() const { return hashed_; }
     // Which kind of places it indexes, if any.
@@ -118,6 +121,17 @@ class KeyGenerator {
     std::vector<std::string> filter_paths_;
     std::shared_ptr<const text::Spec> text_;
 };
+
+// What KeyGenerator::make() puts together, which others call instead: the keys of indexes of places
+// (2d, 2dsphere, geoHaystack; throws what geo::check_index does), of text indexes ({plain fields,
+// term, score, plain fields} for each term of a document, text/spec.h; throws base::Error 67 for a
+// damaged definition, and what text::library() throws), and those of another generator, with keys
+// of a collation for the texts, or for documents that match a filter.
+std::unique_ptr<KeyGenerator> make_geo_keys(bson::Doc spec);
+std::unique_ptr<KeyGenerator> make_text_keys(bson::Doc spec);
+std::unique_ptr<KeyGenerator> make_collated_keys(
+    std::unique_ptr<KeyGenerator> of, std::shared_ptr<const collation::Collator> collator);
+std::unique_ptr<KeyGenerator> make_partial_keys(std::unique_ptr<KeyGenerator> of, bson::Doc filter);
 
 // Returns the collation of a definition; null: texts are keys as they are. Throws what
 // collation::Collator::make does.

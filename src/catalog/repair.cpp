@@ -18,8 +18,6 @@ namespace catalog {
 namespace {
 
 // The ticks for storing a document (sched/tick.h).
-constexpr int64_t kTicksPerDocument = 8;
-constexpr int32_t kBytesPerTick = 256;
 
 // Whether an index cannot be built because of what the documents or its definition are, rather than
 // for want of space, or because the operation was interrupted.
@@ -75,7 +73,11 @@ void Database::repair(std::string_view given) {
     if (options.id_index && damaged.id_index() == nullptr)
         specs.insert(specs.begin(), id_index_spec(ns, damaged.collator().get()));
     options.id_index = options.id_index || damaged.id_index() != nullptr;
-    storage::CollectionStore& fresh = store_.create_collection(temporary, options);
+    const auto create = [&]() -> storage::CollectionStore& {
+        const storage::WriteUnit unit(engine_.durability());
+        return store_.create_collection(temporary, options);
+    };
+    storage::CollectionStore& fresh = create();
     int64_t copied = 0;
     int64_t skipped = 0;
     try {
@@ -86,7 +88,7 @@ void Database::repair(std::string_view given) {
                 fresh.records().insert(doc);
                 unit.keep();
                 ++copied;
-                sched::tick(kTicksPerDocument + doc.size() / kBytesPerTick);
+                sched::tick_bytes(doc.size(), sched::PerTick::walked, sched::kTicksPerDocument);
             },
             [&](const std::string& what) {
                 ++skipped;

@@ -1,4 +1,4 @@
-#include "catalog/text_keys.h"
+#include "catalog/index_keys.h"
 
 #include <algorithm>
 

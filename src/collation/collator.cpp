@@ -36,6 +36,10 @@ constexpr size_t kBytesPerTick = 16;
 constexpr size_t kCollatorsKept = 64;
 constexpr size_t kSpecBytesKept = 1024;
 
+void count_bytes(size_t bytes) {
+    sched::tick(1 + static_cast<int64_t>(bytes / kBytesPerTick));
+}
+
 struct Word {
     std::string_view text;
     UColAttributeValue value;
@@ -264,7 +268,7 @@ class IcuCollator : public Collator {
     }
 
     int compare(std::string_view a, std::string_view b) const override {
-        sched::tick(1 + static_cast<int64_t>(std::min(a.size(), b.size()) / kBytesPerTick));
+        count_bytes(std::min(a.size(), b.size()));
         UErrorCode error = U_ZERO_ERROR;
         const UCollationResult order = collator_->compareUTF8(piece_of(a), piece_of(b), error);
         check(error);
@@ -287,7 +291,7 @@ class IcuCollator : public Collator {
             std::vector<uint8_t> bytes = std::vector<uint8_t>(kKeptBytes);
         };
         std::vector<uint8_t>& bytes = base::thread_scratch<Key>().bytes;
-        sched::tick(1 + static_cast<int64_t>(text.size() / kBytesPerTick));
+        count_bytes(text.size());
         const auto wide = icu::UnicodeString::fromUTF8(piece_of(text));
         int32_t size =
             collator_->getSortKey(wide, bytes.data(), static_cast<int32_t>(bytes.size()));

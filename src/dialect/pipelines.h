@@ -6,8 +6,8 @@
 
 namespace dialect {
 
-inline constexpr Difference kChangesAreStreamed{"`$changeStream`", "40573",
-                                                "[on members of a set](change-streams.md)"};
+inline constexpr Difference kChangesAreStreamed{
+    "`$changeStream`", "40573", "[on members of a set](replication.md#change-streams)"};
 inline constexpr Difference kUnknownOperators{"unknown stage; expression", "16436; 15999",
                                               "40324; 168"};
 inline constexpr Difference kProjectExcludes{"`$project` that excludes; mixed", "16406, 16403",

@@ -105,6 +105,7 @@ class Elections {
         election::Question question;
         int64_t term;
     };
+    static constexpr int64_t kNeighbourMs = 5000;  // for so long what it has said of itself counts
     struct Neighbour {
         bool is_blank = true;
         bool is_frozen = false;
@@ -113,6 +114,7 @@ class Elections {
         bool is_reported = false;
     };
 
+    std::optional<election::MemberId> id_of(const std::string& host) const;
     void run();
     void run_coordinator();
     void begin(Lock& lock);
@@ -132,9 +134,9 @@ class Elections {
     election::Answer needed_answer(const election::Transaction& what);
     std::string await_outcome(const std::function<void(int64_t now_ms)>& event,
                               const std::function<bool()>& is_done);
+    // elections_messages.cpp
     static Neighbour neighbour_in(election::MemberId member, bson::Doc said, int64_t now_ms);
     void note_outsider(const std::string& host, Neighbour& neighbour, int64_t now_ms);
-    std::optional<election::MemberId> id_of(const std::string& host) const;
     void append_heartbeat(bson::Builder& out) const;
 
     Member& member_;

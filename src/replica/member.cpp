@@ -1,8 +1,6 @@
 #include "replica/member.h"
 
 #include <algorithm>
-#include <limits>
-#include <random>
 
 #include "base/dcheck.h"
 #include "base/error.h"
@@ -15,26 +13,6 @@
 #include "replica/step_down.h"
 
 namespace replica {
-
-namespace {
-
-// Two configurations that are forced on two members have an order: one of them is taken over by
-// all, and its primary is the only one in the end.
-int32_t forced_version(const Config& config, const Config* old) {
-    constexpr int64_t kStepMin = 10'000, kStepMax = 100'000;
-    std::random_device random;
-    const int64_t step = std::uniform_int_distribution<int64_t>(kStepMin, kStepMax)(random);
-    const int64_t least = old == nullptr ? 0 : int64_t{old->version} + 1;
-    const int64_t version = std::max<int64_t>(config.version, least) + step;
-    if (version > std::numeric_limits<int32_t>::max())
-        base::fail(base::kNewReplicaSetConfigurationIncompatible,
-                   "the version {} of the configuration is too large to be forced: one that is "
-                   "forced is larger by up to {}",
-                   config.version, kStepMax);
-    return static_cast<int32_t>(version);
-}
-
-}  // namespace
 
 Member::Member(storage::Engine& engine, catalog::Catalog& catalog, oplog::Log& log, Options options)
     : engine_(engine),
@@ -443,7 +421,6 @@ oplog::Position Member::note_read() {
 }
 
 oplog::Position Member::last_settled() const {
-    const sched::Uninterruptible whole;
     const storage::DatabaseLock lock(engine_.locks(), "local", false);
     return log_.last_settled();
 }

@@ -1,6 +1,8 @@
 #include "replica/own_config.h"
 
 #include <algorithm>
+#include <limits>
+#include <random>
 #include <vector>
 
 #include "base/error.h"
@@ -72,6 +74,20 @@ Config parse_own_config(bson::Doc given, const Config* before, int64_t term,
     check_takes_others(config, options);
     config.own_index = own_index(config, options);
     return config;
+}
+
+int32_t forced_version(const Config& config, const Config* old) {
+    constexpr int64_t kStepMin = 10'000, kStepMax = 100'000;
+    std::random_device random;
+    const int64_t step = std::uniform_int_distribution<int64_t>(kStepMin, kStepMax)(random);
+    const int64_t least = old == nullptr ? 0 : int64_t{old->version} + 1;
+    const int64_t version = std::max<int64_t>(config.version, least) + step;
+    if (version > std::numeric_limits<int32_t>::max())
+        base::fail(base::kNewReplicaSetConfigurationIncompatible,
+                   "the version {} of the configuration is too large to be forced: one that is "
+                   "forced is larger by up to {}",
+                   config.version, kStepMax);
+    return static_cast<int32_t>(version);
 }
 
 }  // namespace replica

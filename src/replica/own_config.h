@@ -43,4 +43,9 @@ void store_config(catalog::Catalog& catalog, const Config& config);
 Config parse_own_config(bson::Doc given, const Config* before, int64_t term,
                         const MemberOptions& options);
 
+// Returns the version of a configuration that is forced. Two that are forced on two members have an
+// order: one of them is taken over by all, and its primary is the only one in the end. `old`: the
+// present one; null: there is none. Throws base::Error 103 where it would be too large.
+int32_t forced_version(const Config& config, const Config* old);
+
 }  // namespace replica

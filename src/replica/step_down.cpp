@@ -53,20 +53,33 @@ void StepDown::run(std::chrono::milliseconds limit, int64_t seconds, std::option
         throw;
     }
     Config next;
-    try {
+    const auto choose = [&] {
         const size_t successor = await_successor(*config, last, limit);
         DCHECK(successor != config->own_index && successor < config->members.size());
-        if (member_.elections_ != nullptr) return hand_over(config->members[successor], seconds);
+        if (member_.elections_ != nullptr) {
+            hand_over(config->members[successor], seconds);
+            return false;
+        }
         next = Config::parse(
             config->handed_to(successor),
             {.set_name = member_.options_.set_name, .set_id = config->set_id, .term = last.term});
         next.own_index = config->own_index;
-    } catch (...) {
-        end();
-        throw;
-    }
+        return true;
+    };
+    if (sched::undo_if_fails(choose, [this] { end(); }))
+        exclusively([&] { follow(config, std::move(next)); });
+}
+
+// Does what nothing may end under the global lock.
+template <typename Work>
+void StepDown::exclusively(Work&& work) {
     const sched::Uninterruptible whole;
     const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
+    work();
+}
+
+// Makes the successor's configuration ours. `config`: from which that was made.
+void StepDown::follow(const std::shared_ptr<const Config>& config, Config next) {
     if (member_.config() != config) {
         member_.set_stepping_down(false);
         if (member_.role_.is_primary()) member_.log_.go_on();
@@ -75,13 +88,11 @@ void StepDown::run(std::chrono::milliseconds limit, int64_t seconds, std::option
     base::log::info("replica set {}: {} is to be the primary", member_.options_.set_name,
                     next.primary().host);
     DCHECK(next.version > config->version && !next.is_of_primary());
-    try {
-        store_config(member_.catalog_, next);
-    } catch (...) {
-        member_.set_stepping_down(false);
-        member_.log_.go_on();
-        throw;
-    }
+    sched::undo_if_fails([&] { store_config(member_.catalog_, next); },
+                         [this] {
+                             member_.set_stepping_down(false);
+                             member_.log_.go_on();
+                         });
     member_.engine_.durability().commit_now();
     member_.become_follower(std::move(next));
     member_.set_stepping_down(false);  // before, it would say that it takes writes
@@ -103,12 +114,12 @@ void StepDown::await_heir() {
 }
 
 void StepDown::end() {
-    const sched::Uninterruptible whole;
-    const storage::GlobalLock lock(member_.engine_.locks(), storage::GlobalMode::W);
-    member_.set_stepping_down(false);
-    if (!member_.role_.is_primary()) return;
-    member_.log_.go_on();
-    member_.end_hand_over();
+    exclusively([this] {
+        member_.set_stepping_down(false);
+        if (!member_.role_.is_primary()) return;
+        member_.log_.go_on();
+        member_.end_hand_over();
+    });
 }
 
 // The member of the highest priority, and of these the first, that has all and can be the primary.

@@ -25,6 +25,9 @@ class StepDown {
     void await_heir();  // clients do, from now on
     void end();         // one that is the primary takes writes again
     void hand_over(const MemberConfig& heir, int64_t seconds);
+    template <typename Work>
+    void exclusively(Work&& work);
+    void follow(const std::shared_ptr<const Config>& config, Config next);
 
     Member& member_;
     std::optional<int32_t> heir_;

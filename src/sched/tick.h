@@ -40,7 +40,7 @@ struct ThreadState {
     // WorkLimit: where the work ends, by ticks(), and its name.
     int64_t work_end = kNoLimit;
     const char* work = nullptr;
-    // Uninterruptible: how many there are, and how many of them may end after all (0 or 1).
+    // How many there are in scope of the two below, which let nothing end the work, or all.
     int uninterruptible = 0;
     int may_end = 0;
     bool slice_begun = false, slice_over = false;
@@ -65,10 +65,19 @@ inline void tick(int64_t cost = 1) {
 
 // What is done with bytes, by how many of them take about a tick.
 enum class PerTick : int64_t { copied = 1024, walked = 256, converted = 64 };
+// The ticks for storing a document, beside those for its bytes.
+inline constexpr int64_t kTicksPerDocument = 8;
 
+// `beside`: the ticks that do not depend on the bytes.
 template <std::integral Size>
-void tick_bytes(Size bytes, PerTick kind) {
-    tick(1 + static_cast<int64_t>(bytes) / static_cast<int64_t>(kind));
+void tick_bytes(Size bytes, PerTick kind, int64_t beside = 1) {
+    tick(beside + static_cast<int64_t>(bytes) / static_cast<int64_t>(kind));
+}
+
+// Counts, and leaves it to the next tick to look: for places at which nothing may be thrown.
+template <std::integral Size>
+void note_bytes(Size bytes, PerTick kind) {
+    detail::t_state.ticks_left -= 1 + static_cast<int64_t>(bytes) / static_cast<int64_t>(kind);
 }
 
 // A range that ticks when one of its items is looked at: each item is to be looked at once.
@@ -166,33 +175,51 @@ inline bool is_long() {
     return detail::t_state.is_long;
 }
 
+namespace detail {
+
+// Raises a count of the calling thread while it lives.
+template <int ThreadState::*count>
+class Raised {
+  public:
+    Raised() { ++(t_state.*count); }
+    ~Raised() { --(t_state.*count); }
+    Raised(const Raised&) = delete;
+    Raised& operator=(const Raised&) = delete;
+};
+
+}  // namespace detail
+
 // Lets nothing end what the calling thread does while it is in scope, as a write that has begun or
 // a reply that tells of one: tick() throws nothing and no memory limit (sched/memory.h) holds.
-class Uninterruptible {
-  public:
-    // may_end: in the scope of another, but not of several in each other, tick() throws after all.
-    // For what takes long before the first step of a write, or between steps that it can undo.
-    enum class Ticks { go_on, may_end };
+class Uninterruptible : detail::Raised<&detail::ThreadState::uninterruptible> {};
+// In the scope of one of these, but not of several in each other, lets tick() throw after all: for
+// what takes long before the first step of a write, or between steps that it can undo.
+class MayEnd : detail::Raised<&detail::ThreadState::may_end> {};
 
-    explicit Uninterruptible(Ticks ticks = Ticks::go_on)
-        : before_(detail::t_state.uninterruptible), may_end_before_(detail::t_state.may_end) {
-        if (ticks == Ticks::may_end)
-            detail::t_state.may_end = 1;
-        else
-            ++detail::t_state.uninterruptible;
-    }
-    ~Uninterruptible() {
-        detail::t_state.uninterruptible = before_;
-        detail::t_state.may_end = may_end_before_;
-    }
-    Uninterruptible(const Uninterruptible&) = delete;
-    Uninterruptible& operator=(const Uninterruptible&) = delete;
-
-  private:
-    const int before_, may_end_before_;
-};
 inline bool is_uninterruptible() {
     return detail::t_state.uninterruptible != 0;
+}
+// Whether something may end what the calling thread does. False where that is no operation's.
+inline bool can_be_ended() {
+    return detail::t_state.operation != nullptr && !is_uninterruptible();
+}
+
+// Calls work(), which nothing ends.
+template <typename Work>
+decltype(auto) undisturbed(Work&& work) {
+    const Uninterruptible whole;
+    return work();
+}
+
+// Calls work(). If that throws, calls undo(), which nothing ends, and throws on.
+template <typename Work, typename Undo>
+decltype(auto) undo_if_fails(Work&& work, Undo&& undo) {
+    try {
+        return work();
+    } catch (...) {
+        undisturbed(undo);
+        throw;
+    }
 }
 
 // Lets tick() yield while it is in scope and the calling thread holds no lock: computation that

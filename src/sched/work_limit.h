@@ -15,7 +15,7 @@ namespace sched {
 
 // Makes tick() throw Error 90001, while it is in scope, once the calling thread's operation has
 // counted more than the limit since. In the scope of another one it does nothing: the work is a
-// part of that one's. Uninterruptible work counts, and goes on.
+// part of that one's. Work that nothing may end counts, and goes on.
 class WorkLimit {
   public:
     static constexpr int64_t kDefaultTicks = 10'000'000;  // about a second

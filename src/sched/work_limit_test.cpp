@@ -77,7 +77,7 @@ TEST_F(WorkLimitTest, WhatMayNotEndCountsAndGoesOn) {
     {
         const Uninterruptible whole;
         EXPECT_EQ(code_of_work(2 * kLimit), 0);
-        const Uninterruptible no_change_yet(Uninterruptible::Ticks::may_end);
+        const MayEnd no_change_yet;
         EXPECT_EQ(code_of_work(100), base::kWorkLimitExceeded);
     }
 }

@@ -97,16 +97,6 @@ int64_t log_bytes() {
     return megabytes * kMB;
 }
 
-// The name by which a set that is initiated without one calls this server: where only the machine
-// itself can connect, that by which it does.
-std::string reachable_name() {
-    const std::vector<std::string> addresses = bind_addresses();
-    const auto others = std::ranges::find_if_not(addresses, is_local_address);
-    const std::string& chosen = others == addresses.end() ? addresses.front() : *others;
-    if (chosen == "0.0.0.0" || chosen == "::") return host_name();
-    return chosen.find(':') == std::string::npos ? chosen : fmt::format("[{}]", chosen);
-}
-
 // Returns why this server could not speak with other members; empty: it can.
 std::string why_alone() {
     if (options::asks_for_login() && options::key_file.get().empty())

@@ -154,4 +154,12 @@ int64_t usable_connections() {
     return std::min(wanted, static_cast<int64_t>(files) * tenths / 10);
 }
 
+std::string reachable_name() {
+    const std::vector<std::string> addresses = bind_addresses();
+    const auto others = std::ranges::find_if_not(addresses, is_local_address);
+    const std::string& chosen = others == addresses.end() ? addresses.front() : *others;
+    if (chosen == "0.0.0.0" || chosen == "::") return host_name();
+    return chosen.find(':') == std::string::npos ? chosen : fmt::format("[{}]", chosen);
+}
+
 }  // namespace server

@@ -25,4 +25,8 @@ void log_start_warnings(const CommandLine& command_line);
 // The configured number, lowered to what the limit on open files allows.
 int64_t usable_connections();
 
+// The name by which a set that is initiated without one calls this server: where only the machine
+// itself can connect, that by which it does.
+std::string reachable_name();
+
 }  // namespace server

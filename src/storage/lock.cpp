@@ -1,7 +1,6 @@
 #include "storage/lock.h"
 
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "sched/compute_slots.h"
 #include "sched/fault_point.h"
 #include "sched/operation.h"
+#include "storage/lock_times.h"
 #include "storage/reader_writer_lock.h"
 #include "storage/write_unit.h"
 
@@ -20,30 +20,13 @@ namespace storage {
 
 namespace {
 
-int64_t now_us() {
-    return std::chrono::duration_cast<std::chrono::microseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
-// Times of one lock, fed by many threads.
-struct Times {
-    std::atomic<int64_t> locked_read{0}, locked_write{0}, acquiring_read{0}, acquiring_write{0};
-    void add_locked(bool write, int64_t us) {
-        (write ? locked_write : locked_read).fetch_add(us, std::memory_order_relaxed);
-    }
-    void add_acquiring(bool write, int64_t us) {
-        (write ? acquiring_write : acquiring_read).fetch_add(us, std::memory_order_relaxed);
-    }
-};
-
 // The lock of one database. Lives as long as its manager.
 struct DatabaseState {
     explicit DatabaseState(std::string_view n) : name(n) {}
 
     const std::string name;
     ReaderWriterLock lock;
-    Times times;
+    AddedTimes times;
 };
 
 // The locks that the calling thread holds.
@@ -76,11 +59,6 @@ InterruptCheck take_interrupt_check() {
     return may ? check_interrupt : nullptr;
 }
 
-sched::LockView* shown_locks() {
-    sched::Operation* operation = sched::Operation::current();
-    return operation == nullptr ? nullptr : &operation->locks();
-}
-
 // Lets currentOp see what the thread holds now.
 void show_locks() {
     sched::LockView* view = shown_locks();
@@ -99,38 +77,6 @@ void show_release(int64_t now) {
     if (sched::LockView* view = shown_locks()) view->release(now);
 }
 
-// Shows the thread's operation as waiting for a lock, and adds up how long.
-class ShownWait {
-  public:
-    explicit ShownWait(bool write) : write_(write), view_(shown_locks()) {
-        if (view_ != nullptr) view_->set_waiting(true);
-    }
-    ~ShownWait() {
-        if (view_ == nullptr) return;
-        view_->set_waiting(false);
-        view_->add_acquiring(write_, elapsed());
-    }
-    ShownWait(const ShownWait&) = delete;
-    ShownWait& operator=(const ShownWait&) = delete;
-    int64_t elapsed() const { return now_us() - start_; }
-
-  private:
-    const bool write_;
-    const int64_t start_ = now_us();
-    sched::LockView* const view_;
-};
-
-class CountedWait {
-  public:
-    explicit CountedWait(std::atomic<int>& waiting) : waiting_(waiting) { ++waiting_; }
-    ~CountedWait() { --waiting_; }
-    CountedWait(const CountedWait&) = delete;
-    CountedWait& operator=(const CountedWait&) = delete;
-
-  private:
-    std::atomic<int>& waiting_;
-};
-
 void require(bool condition, const char* text) {
     if (!condition) base::fatal(0, text);
 }
@@ -143,7 +89,7 @@ struct LockManager::State {
     bool concurrent_changes = false;
     const int64_t started_us = now_us();
     ModeLock global;
-    Times times;                   // of R and W
+    AddedTimes times;              // of R and W
     DatabaseState* log = nullptr;  // of the log database; null: there is none
 
     std::mutex databases_mutex;
@@ -440,7 +386,7 @@ void LockManager::append_global_status(bson::Builder& out) const {
 }
 
 void LockManager::append_lock_status(bson::Builder& out) const {
-    const auto append = [&out](std::string_view name, const Times& times, const char* read,
+    const auto append = [&out](std::string_view name, const AddedTimes& times, const char* read,
                                const char* write) {
         bson::Builder entry = out.sub_object(name);
         {

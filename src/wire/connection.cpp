@@ -10,11 +10,8 @@
 
 #include "base/dcheck.h"
 #include "base/log.h"
-#include "wire/client_socket.h"
-#include "wire/input_buffer.h"
+#include "wire/client_connection.h"
 #include "wire/loop_threads.h"
-#include "wire/message.h"
-#include "wire/tls.h"
 
 namespace wire {
 
@@ -51,557 +48,361 @@ constexpr std::string_view kHttpNotice =
 
 thread_local bson::Buffer t_reply;
 
-class Connection final : public Wakeable,
-                         public Waker,
-                         public Receiving::Receiver,
-                         public ConnectionTable::Entry {
-  public:
-    Connection(EventLoop& loop, ConnectionTable& table, Handler& handler, ClientSocket socket,
-               ConnectionInfo info, const TlsContext* tls)
-        : loop_(loop),
-          table_(table),
-          socket_(std::move(socket)),
-          info_(std::move(info)),
-          tls_offered_(tls),
-          context_(fmt::format("conn{}", info_.number)) {
-        session_ = handler.open(info_, *this);
-    }
-
-    void start() {
-        guarded([this] {
-            if (tls_offered_ == nullptr) return serve_buffered();
-            if (ending_.load()) return end();
-            if (tls_offered_->mode() == TlsMode::required) return start_tls();
-            // The first bytes of the client tell.
-            wait_until_ready(ClientSocket::kRead, [this] { choose(); });
-        });
-    }
-
-    void end_soon() override {
-        ending_.store(true);
-        loop_.wake(*this);
-    }
-
-    void wake() override { loop_.wake(*this); }
-
-    void evict() override {
-        evicted_.store(true);
-        loop_.wake(*this);
-    }
-
-    void evict_reply() override { evict(); }
-
-    void on_wake() override {
-        if (state_.exchange(kWoken) == kSuspended) {
-            state_.store(kActive);
-            loop_.drop_deadline(*this);
-            guarded([this] {
-                // It may have ended there, for want of memory.
-                if (!ended_ && exchange(true)) serve_buffered();
-            });
-        } else if (((ending_.load() || evicted_.load()) && reading_) ||
-                   (evicted_.load() && unsent_)) {
-            socket_.cancel();  // pending operations complete and end the connection
-        }
-    }
-
-  private:
-    // kActive: not suspended. kWoken: woken since the exchange began (or while there was none).
-    enum State : int { kActive, kSuspended, kWoken };
-
-    // Runs work outside the session's steps; a failure, for want of memory, ends this connection
-    // and no other.
-    template <typename Work>
-    void guarded(Work&& work) {
-        base::log::set_context(context_);
-        try {
-            work();
-        } catch (const std::exception& error) {
-            base::log::error("connection closed: {}", error.what());
-            end();
-        }
-    }
-
-    std::shared_ptr<Connection> self() {
-        return std::static_pointer_cast<Connection>(shared_from_this());
-    }
-
-    // Serves what is there, then reads on. Runs on the loop.
-    void serve_buffered() {
-        for (int served = 0; !ended_; ++served) {
-            const size_t missing = next_message();
-            if (ended_) return;
-            if (missing != 0 && !fetch(missing)) return;
-            if (served == kPipelinedPerPass) return serve_later();
-            if (missing != 0) continue;
-            if (std::exchange(receiving_, false)) {
-                table_.receiving().complete(*this);
-                served_ = true;
-            }
-            state_.store(kActive);
-            if (!exchange(false)) return;
-        }
-    }
-
-    void serve_later() {
-        asio::post(loop_.io(), [self = self()] { self->guarded([&] { self->serve_buffered(); }); });
-    }
-
-    void resume_later() {
-        asio::post(loop_.io(), [self = self()] {
-            self->guarded([&] {
-                if (self->exchange(true)) self->serve_buffered();
-            });
-        });
-    }
-
-    // 0 when a whole message of message_bytes_ is there, else how many bytes it needs in all, as
-    // far as known. Ends the connection at what is no message.
-    size_t next_message() {
-        for (;;) {
-            if (input_.size() < kHeaderBytes) return kHeaderBytes;
-            const Header header = read_header(input_.data());
-            if (header.length == kEndianProbe) {
-                input_.consume(kHeaderBytes);
-                send_now(&kEndianAnswer, sizeof kEndianAnswer);
-                continue;
-            }
-            if (!acceptable(header)) {
-                end();
-                return 0;
-            }
-            first_ = false;
-            message_bytes_ = static_cast<size_t>(header.length);
-            return input_.size() >= message_bytes_ ? 0 : message_bytes_;
-        }
-    }
-
-    bool acceptable(const Header& header) {
-        if (header.length == kHttpGet) {
-            send_now(kHttpNotice.data(), kHttpNotice.size());
-            return false;
-        }
-        if (header.length < kHeaderBytes || header.length > kMessageBytesMax) {
-            base::log::info("recv(): message len {} is invalid. Min {} Max: {}", header.length,
-                            kHeaderBytes, kMessageBytesMax);
-            return false;
-        }
-        if (header.length > session_->message_bytes_max()) {
-            base::log::info("closing: message of {} bytes from {}, more than the limit of {}",
-                            header.length, info_.remote, session_->message_bytes_max());
-            return false;
-        }
-        if (first_ && header.response_to != 0 && header.response_to != -1) {
-            base::log::info(
-                "{} may be trying to use TLS, which this port does not speak; see --tlsMode",
-                info_.remote);
-            return false;
-        }
-        return true;
-    }
-
-    // More of a message of `wanted` bytes. False: it is on its way, and its arrival goes on.
-    bool fetch(size_t wanted) {
-        if (ending_.load() || evicted_.load()) {
-            end();
-            return false;
-        }
-        if (!has_begun()) {
-            received();  // idle
-        } else if (!receive_more(wanted)) {
-            return false;
-        }
-        input_.reserve(wanted);
-        if (socket_.tls() != nullptr) return fetch_encrypted(wanted);
-        read();
-        return false;
-    }
-
-    // Whether part of a message is there, of a handshake or of a record of TLS.
-    bool has_begun() const {
-        return input_.size() != 0 || socket_.shaking_hands() || socket_.holds_half();
-    }
-
-    // Returns how many bytes it holds when it has room for `wanted` bytes.
-    int64_t bytes_for(size_t wanted) const {
-        if (socket_.shaking_hands()) return kHandshakeBytes;
-        const auto capacity = static_cast<int64_t>(input_.capacity_for(wanted));
-        return socket_.holds_half() ? capacity + TlsStream::kRecordBytes : capacity;
-    }
-
-    // It has begun. False: the rest has to wait, and gets its room only then.
-    bool receive_more(size_t wanted) {
-        receiving_ = true;
-        if (table_.receiving().may_go_on(*this, bytes_for(wanted))) return true;
-        if (pause_ == nullptr) pause_ = std::make_unique<asio::steady_timer>(loop_.io());
-        pause_->expires_after(kPause);
-        pause_->async_wait(
-            [self = self()](error_code) { self->guarded([&] { self->serve_buffered(); }); });
-        return false;
-    }
-    // Nothing is half-way any more, or being served.
-    void received() {
-        if (!receiving_ && !served_) return;
-        receiving_ = served_ = false;
-        table_.receiving().over(*this);
-    }
-
-    void read() {
-        DCHECK(!reading_ && !ended_);
-        reading_ = true;
-        socket_.async_read(input_.free_space(), [self = self()](error_code error, size_t n) {
-            self->reading_ = false;
-            self->guarded([&] { self->on_read(error, n); });
-        });
-    }
-
-    void on_read(error_code error, size_t n) {
-        if (error) return end();
-        loop_.counters().bytes_in.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
-        input_.received(n);
-        serve_buffered();
-    }
-
-    // --- TLS ---
-
-    void choose() {
-        const bool all_is_there = socket_.client_has_ended();
-        const ClientSocket::Beginning beginning = socket_.peek();
-        if (beginning == ClientSocket::Beginning::part) {
-            // Then the socket stays readable, whatever is asked of it.
-            if (all_is_there) return end();
-            // The rest makes the socket readable again.
-            receiving_ = true;
-            table_.receiving().goes_on(*this, 0);
-            socket_.set_low_mark(kTlsPeekBytes);
-            return wait_until_ready(ClientSocket::kRead, [this] { choose(); });
-        }
-        socket_.set_low_mark(1);
-        if (beginning == ClientSocket::Beginning::handshake) return start_tls();
-        received();
-        serve_buffered();
-    }
-
-    void start_tls() {
-        socket_.start_tls(*tls_offered_);
-        serve_buffered();
-    }
-
-    // The next step of the handshake is computed beside the loop.
-    void shake_hands() {
-        tls_offered_->compute([self = self()] {
-            const TlsStream::Result result = self->socket_.shake_hands();
-            asio::post(self->loop_.io(), [self, result] {
-                self->guarded([&] { self->after_handshake_step(result); });
-            });
-        });
-    }
-
-    void after_handshake_step(TlsStream::Result result) {
-        if (ending_.load() || evicted_.load()) return end();
-        switch (result) {
-            case TlsStream::Result::done:
-                return serve_buffered();
-            case TlsStream::Result::wants_read:
-                return wait_until_ready(ClientSocket::kRead, [this] { shake_hands(); });
-            case TlsStream::Result::wants_write:
-                return wait_until_ready(ClientSocket::kWrite, [this] { shake_hands(); });
-            case TlsStream::Result::closed:
-                return end_by_tls();
-        }
-    }
-
-    void end_by_tls() {
-        const std::string& why = socket_.tls()->why();
-        if (!why.empty()) base::log::info("{}: TLS failed: {}", info_.remote, why);
-        end();
-    }
-
-    template <typename Next>
-    void wait_until_ready(ClientSocket::Wait what, Next&& next) {
-        DCHECK(!reading_ && !ended_);
-        reading_ = true;
-        socket_.async_wait(what, [self = self(), next](error_code error) {
-            self->reading_ = false;
-            self->guarded([&] { error ? self->end() : next(); });
-        });
-    }
-
-    // Does what fetch does, by TLS.
-    bool fetch_encrypted(size_t wanted) {
-        if (socket_.shaking_hands()) {
-            shake_hands();
-            return false;
-        }
-        const asio::mutable_buffer space = input_.free_space();
-        size_t n = 0;
-        switch (socket_.tls()->read(space.data(), space.size(), &n)) {
-            case TlsStream::Result::done:
-                loop_.counters().bytes_in.fetch_add(static_cast<int64_t>(n),
-                                                    std::memory_order_relaxed);
-                input_.received(n);
-                return true;
-            case TlsStream::Result::wants_read:
-                if (has_begun() && !std::exchange(receiving_, true))
-                    table_.receiving().goes_on(*this, bytes_for(wanted));
-                wait_until_ready(ClientSocket::kRead, [this] { serve_buffered(); });
-                return false;
-            case TlsStream::Result::wants_write:
-                wait_until_ready(ClientSocket::kWrite, [this] { serve_buffered(); });
-                return false;
-            case TlsStream::Result::closed:
-                break;
-        }
-        end_by_tls();
-        return false;
-    }
-
-    // The rest of kept_reply_, from `sent` on.
-    void send_rest_encrypted(size_t sent) {
-        ClientSocket::Wait ready = ClientSocket::kWrite;
-        sent += send_now(kept_reply_.data() + sent, kept_reply_.size() - sent, &ready);
-        if (sent == kept_reply_.size()) return on_sent({}, 0);
-        socket_.async_wait(ready, [self = self(), sent](error_code error) {
-            self->guarded([&] {
-                if (error) return self->on_sent(error, 0);
-                self->send_rest_encrypted(sent);
-            });
-        });
-    }
-
-    // --- serving ---
-
-    // Runs the session until the exchange is over or waits. Returns true if it is over and this
-    // thread may go on with the next message. When it returns false, another thread may already be
-    // using the connection.
-    bool exchange(bool resume) {
-        DCHECK(!ended_ && state_.load() != kSuspended);
-        for (;; resume = true) {
-            bson::Buffer& reply = t_reply;
-            reply.clear();
-            if (kept_reply_.size() != 0) {
-                reply.swap(kept_reply_);
-                if (kept_reply_.capacity() > kIdleReplyBytes) kept_reply_ = bson::Buffer();
-            }
-            if (!resume) loop_.note_request(this);
-            LoopThreads::begin_call();
-            const Step step = take_step(resume, reply);
-            const bool on_loop = LoopThreads::settle();
-            if (step.kind == Step::Kind::more) return send_part(reply, on_loop);
-            if (step.kind != Step::Kind::suspend) return end_exchange(step, reply, on_loop);
-            if (reply.size() != 0) reply.swap(kept_reply_);
-            if (step.watch_client) watch_client(on_loop);
-            if (suspend(step.deadline)) return false;
-        }
-    }
-
-    Step take_step(bool resume, bson::Buffer& reply) {
-        try {
-            if (resume) return session_->resume(reply);
-            DCHECK(message_bytes_ >= kHeaderBytes && message_bytes_ <= kMessageBytesMax);
-            DCHECK(message_bytes_ <= input_.size());
-            return session_->serve({input_.data(), message_bytes_}, reply);
-        } catch (const std::exception& error) {
-            base::log::error("connection closed, its request failed: {}", error.what());
-            reply.clear();
-            return {Step::Kind::close};
-        }
-    }
-
-    // Ends the connection if its client goes away during a wait.
-    void watch_client(bool on_loop) {
-        if (!on_loop) {
-            asio::post(loop_.io(),
-                       [self = self()] { self->guarded([&] { self->watch_client(true); }); });
-            return;
-        }
-        if (ended_) return;
-        watch_on_ = true;
-        if (std::exchange(watched_, true)) return;
-        // Input may also be the next request.
-        socket_.async_wait(ClientSocket::kRead, [self = self()](error_code error) {
-            self->watched_ = false;
-            if (!error) self->guarded([&] { self->look_at_client(); });
-        });
-    }
-
-    void look_at_client() {
-        if (ended_) return;
-        int expected = kSuspended;
-        if (!socket_.client_has_ended() || !state_.compare_exchange_strong(expected, kActive))
-            return look_again();
-        loop_.drop_deadline(*this);
-        end();
-    }
-    // A little later, if it still waits by then.
-    void look_again() {
-        watched_ = true;
-        watch_on_ = false;
-        if (look_ == nullptr)
-            look_ = std::make_unique<asio::steady_timer>(loop_.io(), kWatchPause);
-        else
-            look_->expires_after(kWatchPause);
-        look_->async_wait([self = self()](error_code) {
-            self->watched_ = false;
-            if (self->watch_on_ || self->state_.load() == kSuspended)
-                self->guarded([&] { self->look_at_client(); });
-        });
-    }
-
-    // False if it has been woken already. Otherwise another thread may be using the connection by
-    // the time this returns.
-    bool suspend(std::chrono::steady_clock::time_point deadline) {
-        const bool timed = deadline != std::chrono::steady_clock::time_point::max();
-        if (timed) loop_.set_deadline(*this, deadline);
-        int expected = kActive;
-        if (state_.compare_exchange_strong(expected, kSuspended)) return true;
-        state_.store(kActive);
-        if (timed) loop_.drop_deadline(*this);
-        return false;
-    }
-
-    bool end_exchange(const Step& step, bson::Buffer& reply, bool on_loop) {
-        loop_.counters().requests.fetch_add(1, std::memory_order_relaxed);
-        input_.consume(message_bytes_);
-        close_after_ = step.kind == Step::Kind::close || ending_.load();
-        return send(reply, on_loop);
-    }
-
-    // The session goes on with its answer when the socket has taken this much of it.
-    bool send_part(bson::Buffer& reply, bool on_loop) {
-        unfinished_ = true;
-        close_after_ = ending_.load();
-        return send(reply, on_loop);
-    }
-
-    bool send(bson::Buffer& reply, bool on_loop) {
-        const size_t sent = send_now(reply.data(), reply.size());
-        if (sent != reply.size()) return send_rest(reply, sent);
-        if (reply.capacity() > kKeptReplyBytes) reply = bson::Buffer();
-        return go_on(on_loop);
-    }
-
-    // After the reply has left.
-    bool go_on(bool on_loop) {
-        if (close_after_) {
-            end();
-            return false;
-        }
-        if (std::exchange(unfinished_, false)) {
-            resume_later();
-            return false;
-        }
-        if (on_loop) return true;
-        serve_later();
-        return false;
-    }
-
-    // Sends as much as the socket takes at once, and returns how much that was; everything if the
-    // client reads no more.
-    size_t send_now(const void* data, size_t n, ClientSocket::Wait* ready = nullptr) {
-        ClientSocket::Wait unused;
-        const std::optional<size_t> sent = socket_.send(data, n, ready ? ready : &unused);
-        if (!sent) close_after_ = true;
-        return sent.value_or(n);
-    }
-
-    // Beside the loop it may be that another thread runs: the rest is sent on it.
-    bool send_rest(bson::Buffer& reply, size_t sent) {
-        DCHECK(sent < reply.size() && kept_reply_.size() == 0);
-        kept_reply_.swap(reply);
-        asio::post(loop_.io(), [self = self(), sent] {
-            self->guarded([&] { self->send_rest_on_loop(sent); });
-        });
-        return false;
-    }
-
-    void send_rest_on_loop(size_t sent) {
-        DCHECK(!unsent_ && sent < kept_reply_.size());
-        unsent_ = true;
-        table_.sending().goes_on(waiting_reply_, static_cast<int64_t>(kept_reply_.capacity()));
-        if (socket_.tls() != nullptr) return send_rest_encrypted(sent);
-        socket_.async_write(asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),
-                            [self = self()](error_code error, size_t n) {
-                                self->guarded([&] { self->on_sent(error, n); });
-                            });
-    }
-
-    // Nothing waits for the client to take it any more.
-    void reply_sent() {
-        if (std::exchange(unsent_, false)) table_.sending().over(waiting_reply_);
-    }
-
-    void on_sent(error_code error, size_t n) {
-        DCHECK(unsent_ || ended_);
-        loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
-        kept_reply_ = bson::Buffer();
-        if (evicted_.load() && !ending_.load())
-            base::log::info("closing {}: client does not read its reply, buffer limit reached",
-                            info_.remote);
-        reply_sent();
-        if (error) close_after_ = true;
-        if (go_on(true)) serve_buffered();
-    }
-
-    void end() {
-        if (ended_) return;
-        ended_ = true;
-        if (evicted_.load() && receiving_)
-            base::log::info("closing {}: request or handshake not complete in time", info_.remote);
-        received();
-        reply_sent();
-        loop_.drop_deadline(*this);  // of a wait that could not begin
-        LoopThreads::begin_call();
-        session_.reset();
-        LoopThreads::settle();
-        socket_.close();
-        table_.remove(info_.number);
-        if (!base::log::quiet()) {
-            base::log::info("end connection {} ({} connections now open)", info_.remote,
-                            table_.open());
-        }
-    }
-
-    // The connection in the book of replies: while one waits to leave, its request is still being
-    // served, and the connection stands in the book of messages, too.
-    class WaitingReply final : public Receiving::Receiver {
-      public:
-        explicit WaitingReply(Connection& connection) : connection_(connection) {}
-        void evict() override { connection_.evict(); }
-
-      private:
-        Connection& connection_;
-    };
-
-    EventLoop& loop_;
-    ConnectionTable& table_;
-    ClientSocket socket_;
-    ConnectionInfo info_;
-    const TlsContext* const tls_offered_;  // null: plain, whatever comes
-    std::string context_;                  // of its log lines
-    std::unique_ptr<Session> session_;
-    InputBuffer input_;
-    bson::Buffer kept_reply_;  // written before a suspension, or being sent
-    size_t message_bytes_ = 0;
-    std::atomic<int> state_{kActive};
-    std::atomic<bool> ending_{false};
-    std::atomic<bool> evicted_{false};           // what arrives, or waits to leave, is given up
-    std::unique_ptr<asio::steady_timer> pause_;  // null: it never had to wait for memory
-    std::unique_ptr<asio::steady_timer> look_;   // null: no client sent more during a wait
-    bool receiving_ = false;                     // known to table_.receiving(), as incomplete
-    bool served_ = false;                        // the same, as complete
-    WaitingReply waiting_reply_{*this};
-    bool unsent_ = false;    // it is known to table_.sending(); on the loop
-    bool watched_ = false;   // its client's end will be noticed
-    bool watch_on_ = false;  // asked for since the last look; as watched_, on the loop
-    bool first_ = true;
-    bool reading_ = false;  // only examined on the loop
-    bool close_after_ = false;
-    bool unfinished_ = false;  // the session has more to say to the message
-    bool ended_ = false;
-};
-
 }  // namespace
+
+Connection::Connection(EventLoop& loop, ConnectionTable& table, Handler& handler,
+                       ClientSocket socket, ConnectionInfo info, const TlsContext* tls)
+    : loop_(loop),
+      table_(table),
+      socket_(std::move(socket)),
+      info_(std::move(info)),
+      tls_offered_(tls),
+      context_(fmt::format("conn{}", info_.number)) {
+    session_ = handler.open(info_, *this);
+}
+
+void Connection::start() {
+    guarded([this] {
+        if (tls_offered_ == nullptr) return serve_buffered();
+        if (ending_.load()) return end();
+        if (tls_offered_->mode() == TlsMode::required) return start_tls();
+        // The first bytes of the client tell.
+        wait_until_ready(ClientSocket::kRead, [this] { choose(); });
+    });
+}
+
+void Connection::end_soon() {
+    ending_.store(true);
+    loop_.wake(*this);
+}
+
+void Connection::evict() {
+    evicted_.store(true);
+    loop_.wake(*this);
+}
+
+void Connection::on_wake() {
+    if (state_.exchange(kWoken) == kSuspended) {
+        state_.store(kActive);
+        loop_.drop_deadline(*this);
+        guarded([this] {
+            // It may have ended there, for want of memory.
+            if (!ended_ && exchange(true)) serve_buffered();
+        });
+    } else if (((ending_.load() || evicted_.load()) && reading_) || (evicted_.load() && unsent_)) {
+        socket_.cancel();  // pending operations complete and end the connection
+    }
+}
+
+std::shared_ptr<Connection> Connection::self() {
+    return std::static_pointer_cast<Connection>(shared_from_this());
+}
+
+void Connection::serve_buffered() {
+    for (int served = 0; !ended_; ++served) {
+        const size_t missing = next_message();
+        if (ended_) return;
+        if (missing != 0 && !fetch(missing)) return;
+        if (served == kPipelinedPerPass) return serve_later();
+        if (missing != 0) continue;
+        if (std::exchange(receiving_, false)) {
+            table_.receiving().complete(*this);
+            served_ = true;
+        }
+        state_.store(kActive);
+        if (!exchange(false)) return;
+    }
+}
+
+void Connection::serve_later() {
+    asio::post(loop_.io(), [self = self()] { self->guarded([&] { self->serve_buffered(); }); });
+}
+
+void Connection::resume_later() {
+    asio::post(loop_.io(), [self = self()] {
+        self->guarded([&] {
+            if (self->exchange(true)) self->serve_buffered();
+        });
+    });
+}
+
+size_t Connection::next_message() {
+    for (;;) {
+        if (input_.size() < kHeaderBytes) return kHeaderBytes;
+        const Header header = read_header(input_.data());
+        if (header.length == kEndianProbe) {
+            input_.consume(kHeaderBytes);
+            send_now(&kEndianAnswer, sizeof kEndianAnswer);
+            continue;
+        }
+        if (!acceptable(header)) {
+            end();
+            return 0;
+        }
+        first_ = false;
+        message_bytes_ = static_cast<size_t>(header.length);
+        return input_.size() >= message_bytes_ ? 0 : message_bytes_;
+    }
+}
+
+bool Connection::acceptable(const Header& header) {
+    if (header.length == kHttpGet) {
+        send_now(kHttpNotice.data(), kHttpNotice.size());
+        return false;
+    }
+    if (header.length < kHeaderBytes || header.length > kMessageBytesMax) {
+        base::log::info("recv(): message len {} is invalid. Min {} Max: {}", header.length,
+                        kHeaderBytes, kMessageBytesMax);
+        return false;
+    }
+    if (header.length > session_->message_bytes_max()) {
+        base::log::info("closing: message of {} bytes from {}, more than the limit of {}",
+                        header.length, info_.remote, session_->message_bytes_max());
+        return false;
+    }
+    if (first_ && header.response_to != 0 && header.response_to != -1) {
+        base::log::info(
+            "{} may be trying to use TLS, which this port does not speak; see --tlsMode",
+            info_.remote);
+        return false;
+    }
+    return true;
+}
+
+bool Connection::fetch(size_t wanted) {
+    if (ending_.load() || evicted_.load()) {
+        end();
+        return false;
+    }
+    if (!has_begun()) {
+        received();  // idle
+    } else if (!receive_more(wanted)) {
+        return false;
+    }
+    input_.reserve(wanted);
+    if (socket_.tls() != nullptr) return fetch_encrypted(wanted);
+    read();
+    return false;
+}
+
+bool Connection::has_begun() const {
+    return input_.size() != 0 || socket_.shaking_hands() || socket_.holds_half();
+}
+
+int64_t Connection::bytes_for(size_t wanted) const {
+    if (socket_.shaking_hands()) return kHandshakeBytes;
+    const auto capacity = static_cast<int64_t>(input_.capacity_for(wanted));
+    return socket_.holds_half() ? capacity + TlsStream::kRecordBytes : capacity;
+}
+
+bool Connection::receive_more(size_t wanted) {
+    receiving_ = true;
+    if (table_.receiving().may_go_on(*this, bytes_for(wanted))) return true;
+    if (pause_ == nullptr) pause_ = std::make_unique<asio::steady_timer>(loop_.io());
+    pause_->expires_after(kPause);
+    pause_->async_wait(
+        [self = self()](error_code) { self->guarded([&] { self->serve_buffered(); }); });
+    return false;
+}
+
+void Connection::received() {
+    if (!receiving_ && !served_) return;
+    receiving_ = served_ = false;
+    table_.receiving().over(*this);
+}
+
+void Connection::read() {
+    DCHECK(!reading_ && !ended_);
+    reading_ = true;
+    socket_.async_read(input_.free_space(), [self = self()](error_code error, size_t n) {
+        self->reading_ = false;
+        self->guarded([&] { self->on_read(error, n); });
+    });
+}
+
+void Connection::on_read(error_code error, size_t n) {
+    if (error) return end();
+    loop_.counters().bytes_in.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
+    input_.received(n);
+    serve_buffered();
+}
+
+bool Connection::exchange(bool resume) {
+    DCHECK(!ended_ && state_.load() != kSuspended);
+    for (;; resume = true) {
+        bson::Buffer& reply = t_reply;
+        reply.clear();
+        if (kept_reply_.size() != 0) {
+            reply.swap(kept_reply_);
+            if (kept_reply_.capacity() > kIdleReplyBytes) kept_reply_ = bson::Buffer();
+        }
+        if (!resume) loop_.note_request(this);
+        LoopThreads::begin_call();
+        const Step step = take_step(resume, reply);
+        const bool on_loop = LoopThreads::settle();
+        if (step.kind == Step::Kind::more) return send_part(reply, on_loop);
+        if (step.kind != Step::Kind::suspend) return end_exchange(step, reply, on_loop);
+        if (reply.size() != 0) reply.swap(kept_reply_);
+        if (step.watch_client) watch_client(on_loop);
+        if (suspend(step.deadline)) return false;
+    }
+}
+
+Step Connection::take_step(bool resume, bson::Buffer& reply) {
+    try {
+        if (resume) return session_->resume(reply);
+        DCHECK(message_bytes_ >= kHeaderBytes && message_bytes_ <= kMessageBytesMax);
+        DCHECK(message_bytes_ <= input_.size());
+        return session_->serve({input_.data(), message_bytes_}, reply);
+    } catch (const std::exception& error) {
+        base::log::error("connection closed, its request failed: {}", error.what());
+        reply.clear();
+        return {Step::Kind::close};
+    }
+}
+
+void Connection::watch_client(bool on_loop) {
+    if (!on_loop) {
+        asio::post(loop_.io(),
+                   [self = self()] { self->guarded([&] { self->watch_client(true); }); });
+        return;
+    }
+    if (ended_) return;
+    watch_on_ = true;
+    if (std::exchange(watched_, true)) return;
+    // Input may also be the next request.
+    socket_.async_wait(ClientSocket::kRead, [self = self()](error_code error) {
+        self->watched_ = false;
+        if (!error) self->guarded([&] { self->look_at_client(); });
+    });
+}
+
+void Connection::look_at_client() {
+    if (ended_) return;
+    int expected = kSuspended;
+    if (!socket_.client_has_ended() || !state_.compare_exchange_strong(expected, kActive))
+        return look_again();
+    loop_.drop_deadline(*this);
+    end();
+}
+
+void Connection::look_again() {
+    watched_ = true;
+    watch_on_ = false;
+    if (look_ == nullptr)
+        look_ = std::make_unique<asio::steady_timer>(loop_.io(), kWatchPause);
+    else
+        look_->expires_after(kWatchPause);
+    look_->async_wait([self = self()](error_code) {
+        self->watched_ = false;
+        if (self->watch_on_ || self->state_.load() == kSuspended)
+            self->guarded([&] { self->look_at_client(); });
+    });
+}
+
+bool Connection::suspend(std::chrono::steady_clock::time_point deadline) {
+    const bool timed = deadline != std::chrono::steady_clock::time_point::max();
+    if (timed) loop_.set_deadline(*this, deadline);
+    int expected = kActive;
+    if (state_.compare_exchange_strong(expected, kSuspended)) return true;
+    state_.store(kActive);
+    if (timed) loop_.drop_deadline(*this);
+    return false;
+}
+
+bool Connection::end_exchange(const Step& step, bson::Buffer& reply, bool on_loop) {
+    loop_.counters().requests.fetch_add(1, std::memory_order_relaxed);
+    input_.consume(message_bytes_);
+    close_after_ = step.kind == Step::Kind::close || ending_.load();
+    return send(reply, on_loop);
+}
+
+bool Connection::send_part(bson::Buffer& reply, bool on_loop) {
+    unfinished_ = true;
+    close_after_ = ending_.load();
+    return send(reply, on_loop);
+}
+
+bool Connection::send(bson::Buffer& reply, bool on_loop) {
+    const size_t sent = send_now(reply.data(), reply.size());
+    if (sent != reply.size()) return send_rest(reply, sent);
+    if (reply.capacity() > kKeptReplyBytes) reply = bson::Buffer();
+    return go_on(on_loop);
+}
+
+bool Connection::go_on(bool on_loop) {
+    if (close_after_) {
+        end();
+        return false;
+    }
+    if (std::exchange(unfinished_, false)) {
+        resume_later();
+        return false;
+    }
+    if (on_loop) return true;
+    serve_later();
+    return false;
+}
+
+size_t Connection::send_now(const void* data, size_t n, ClientSocket::Wait* ready) {
+    ClientSocket::Wait unused;
+    const std::optional<size_t> sent = socket_.send(data, n, ready ? ready : &unused);
+    if (!sent) close_after_ = true;
+    return sent.value_or(n);
+}
+
+bool Connection::send_rest(bson::Buffer& reply, size_t sent) {
+    DCHECK(sent < reply.size() && kept_reply_.size() == 0);
+    kept_reply_.swap(reply);
+    asio::post(loop_.io(),
+               [self = self(), sent] { self->guarded([&] { self->send_rest_on_loop(sent); }); });
+    return false;
+}
+
+void Connection::send_rest_on_loop(size_t sent) {
+    DCHECK(!unsent_ && sent < kept_reply_.size());
+    unsent_ = true;
+    table_.sending().goes_on(waiting_reply_, static_cast<int64_t>(kept_reply_.capacity()));
+    if (socket_.tls() != nullptr) return send_rest_encrypted(sent);
+    socket_.async_write(asio::buffer(kept_reply_.data() + sent, kept_reply_.size() - sent),
+                        [self = self()](error_code error, size_t n) {
+                            self->guarded([&] { self->on_sent(error, n); });
+                        });
+}
+
+void Connection::reply_sent() {
+    if (std::exchange(unsent_, false)) table_.sending().over(waiting_reply_);
+}
+
+void Connection::on_sent(error_code error, size_t n) {
+    DCHECK(unsent_ || ended_);
+    loop_.counters().bytes_out.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
+    kept_reply_ = bson::Buffer();
+    if (evicted_.load() && !ending_.load())
+        base::log::info("closing {}: client does not read its reply, buffer limit reached",
+                        info_.remote);
+    reply_sent();
+    if (error) close_after_ = true;
+    if (go_on(true)) serve_buffered();
+}
+
+void Connection::end() {
+    if (ended_) return;
+    ended_ = true;
+    if (evicted_.load() && receiving_)
+        base::log::info("closing {}: request or handshake not complete in time", info_.remote);
+    received();
+    reply_sent();
+    loop_.drop_deadline(*this);  // of a wait that could not begin
+    LoopThreads::begin_call();
+    session_.reset();
+    LoopThreads::settle();
+    socket_.close();
+    table_.remove(info_.number);
+    if (!base::log::quiet()) {
+        base::log::info("end connection {} ({} connections now open)", info_.remote, table_.open());
+    }
+}
 
 void start_connection(EventLoop& loop, ConnectionTable& table, Handler& handler, int fd, int family,
                       ConnectionInfo info, const TlsContext* tls) {

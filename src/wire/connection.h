@@ -1,11 +1,4 @@
-// wire/connection.h - one client: reads messages, has its session serve them one after the other,
-// sends the replies.
-//
-// Inside wire/ only. A connection belongs to one loop for life. It is always in exactly one place:
-// reading (an asynchronous read is under way), serving (some thread is in its session), sending
-// (an asynchronous write is under way), suspended (nothing is under way; wake() goes on), or ended.
-// A message is taken from the buffer when its exchange has ended, so what the session sees stays
-// valid while it is suspended.
+// wire/connection.h - begins the connection of a client (wire/client_connection.h).
 #pragma once
 
 #include "wire/connection_table.h"

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "command/access/login_delays.h"
 #include "command/access/users.h"
-#include "sched/tick.h"
 
 namespace command {
 
@@ -136,12 +135,12 @@ void Login::finish() {
         conversation_.emplace(std::move(done));
         fail("the password has been changed");
     }
-    const sched::Uninterruptible whole;
+    LoggedIn next = logged_in_;
+    next.drop(done.who.db);
+    next.add(std::move(*user), done.since, *incarnation);
+    next.sum_up(done.since);
+    logged_in_ = std::move(next);
     failures_ = 0;
-    log_out(done.who.db);
-    add(std::move(*user), done.since, *incarnation);
-    generation_ = done.since;
-    sum_up();
     base::log::info("Successfully authenticated as principal {} on {} ({}, client {})",
                     done.who.name, done.who.db, auth::name_of(done.server.mechanism()), remote_);
 }
@@ -161,55 +160,50 @@ void Login::fail(std::string_view why) {
 }
 
 void Login::log_out(std::string_view db) {
-    for (size_t i = users_.size(); i-- > 0;) {
-        if (users_[i].who.db != db) continue;
-        users_.erase(users_.begin() + static_cast<std::ptrdiff_t>(i));
-        since_.erase(since_.begin() + static_cast<std::ptrdiff_t>(i));
-        ids_.erase(ids_.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    if (users_.empty()) generation_ = 0;
-    sum_up();
+    logged_in_.drop(db);
+    logged_in_.sum_up(logged_in_.generation);
 }
 
 void Login::update() {
     const uint64_t generation = store_.generation();
-    if (generation == generation_) return;
-    struct Kept {
-        auth::User user;
-        uint64_t since, incarnation;
-    };
-    std::vector<Kept> kept;
-    for (size_t i = 0; i < users_.size(); ++i) {
-        std::optional<auth::User> found = store_.find(users_[i].who);
-        const std::optional<uint64_t> incarnation = store_.incarnation(users_[i].who, since_[i]);
-        if (found && incarnation) kept.push_back({std::move(*found), since_[i], *incarnation});
+    if (generation == logged_in_.generation) return;
+    LoggedIn next;
+    for (size_t i = 0; i < logged_in_.users.size(); ++i) {
+        const auth::UserName& who = logged_in_.users[i].who;
+        const uint64_t since = logged_in_.since[i];
+        std::optional<auth::User> found = store_.find(who);
+        const std::optional<uint64_t> incarnation = store_.incarnation(who, since);
+        if (found && incarnation) next.add(std::move(*found), since, *incarnation);
     }
-    // Reading may have been interrupted: until here all is as it was.
-    const sched::Uninterruptible whole;
-    users_.clear();
-    since_.clear();
-    ids_.clear();
-    for (Kept& each : kept)
-        add(std::move(each.user), each.since, each.incarnation);
-    generation_ = users_.empty() ? 0 : generation;
-    sum_up();
+    next.sum_up(generation);
+    logged_in_ = std::move(next);
 }
 
-void Login::add(auth::User user, uint64_t since, uint64_t incarnation) {
+void Login::LoggedIn::add(auth::User user, uint64_t user_since, uint64_t incarnation) {
     DCHECK(std::ranges::none_of(
-        users_, [&user](const auth::User& other) { return other.who.db == user.who.db; }));
-    ids_.push_back(fmt::format("{}:{}", incarnation, user.who.id()));
-    since_.push_back(since);
-    users_.push_back(std::move(user));
+        users, [&user](const auth::User& other) { return other.who.db == user.who.db; }));
+    ids.push_back(fmt::format("{}:{}", incarnation, user.who.id()));
+    since.push_back(user_since);
+    users.push_back(std::move(user));
 }
 
-void Login::sum_up() {
-    DCHECK(since_.size() == users_.size() && ids_.size() == users_.size());
-    DCHECK((generation_ == 0) == users_.empty());
-    session_owner_ = users_.empty() ? kNoOwner : users_.front().who.digest();
-    privileges_ = {};
-    for (const auth::User& user : users_)
-        privileges_.add(user.granted.privileges);
+void Login::LoggedIn::drop(std::string_view db) {
+    for (size_t i = users.size(); i-- > 0;) {
+        if (users[i].who.db != db) continue;
+        users.erase(users.begin() + static_cast<std::ptrdiff_t>(i));
+        since.erase(since.begin() + static_cast<std::ptrdiff_t>(i));
+        ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+void Login::LoggedIn::sum_up(uint64_t read) {
+    DCHECK(since.size() == users.size() && ids.size() == users.size());
+    DCHECK(read != 0 || users.empty());
+    generation = users.empty() ? 0 : read;
+    session_owner = users.empty() ? kNoOwner : users.front().who.digest();
+    privileges = {};
+    for (const auth::User& user : users)
+        privileges.add(user.granted.privileges);
 }
 
 }  // namespace command

@@ -48,16 +48,16 @@ class Login {
 
     // Reads the users anew where something has changed; dropped ones are logged out.
     void refresh() {
-        if (generation_ != 0) update();
+        if (logged_in_.generation != 0) update();
     }
 
-    bool logged_in() const { return !users_.empty(); }
-    const std::vector<auth::User>& users() const { return users_; }
-    const auth::Privileges& privileges() const { return privileges_; }
+    bool logged_in() const { return !users().empty(); }
+    const std::vector<auth::User>& users() const { return logged_in_.users; }
+    const auth::Privileges& privileges() const { return logged_in_.privileges; }
     // Identifies each of them, also among users who had the same name one after the other.
-    const std::vector<std::string>& ids() const { return ids_; }
+    const std::vector<std::string>& ids() const { return logged_in_.ids; }
     // The owner of the sessions that requests name: the user who logged in first.
-    const SessionOwner& session_owner() const { return session_owner_; }
+    const SessionOwner& session_owner() const { return logged_in_.session_owner; }
 
     // Returns until when the answer to the request under way is to be held back; nothing: not at
     // all.
@@ -76,14 +76,29 @@ class Login {
         std::optional<Clock::time_point> attempt_at;  // once it was asked for
     };
 
+    // The users, and what follows from them. What may be interrupted makes another one.
+    struct LoggedIn {
+        // Adds a user whose database has none.
+        void add(auth::User user, uint64_t user_since, uint64_t incarnation);
+        // Drops the user of a database.
+        void drop(std::string_view db);
+        // To be called behind these, with the generation of what was read.
+        void sum_up(uint64_t read);
+
+        std::vector<auth::User> users;
+        std::vector<uint64_t> since;  // the generation of each of them
+        std::vector<std::string> ids;
+        SessionOwner session_owner = kNoOwner;
+        auth::Privileges privileges;
+        uint64_t generation = 0;  // of what the above was read; 0: not logged in
+    };
+
     // The answer; nothing where it is early, and no login, or the user has credentials of other
     // kinds only: the client then takes one of those.
     std::optional<std::string> begin(std::string_view db, bson::Doc body, bool early);
     void finish();
     [[noreturn]] void fail(std::string_view why);
     void update();
-    void add(auth::User user, uint64_t since, uint64_t incarnation);
-    void sum_up();
 
     UserStore& store_;
     LoginDelays& delays_;
@@ -94,13 +109,7 @@ class Login {
     int failures_ = 0;  // since the last success
     std::optional<Clock::time_point> reply_at_;
 
-    std::vector<auth::User> users_;
-    // The generation of each of them.
-    std::vector<uint64_t> since_;
-    std::vector<std::string> ids_;
-    SessionOwner session_owner_ = kNoOwner;
-    auth::Privileges privileges_;
-    uint64_t generation_ = 0;  // of what the above was read; 0: not logged in
+    LoggedIn logged_in_;
 };
 
 }  // namespace command

@@ -272,10 +272,6 @@ bson::Object stages_behind_first(bson::Doc stages) {
     return behind.object();
 }
 
-bool reads_others(bson::Doc stages) {
-    return !all_foreign(stages, [](std::string_view) { return false; });
-}
-
 }  // namespace
 
 void run_pipeline(Invocation& invocation, const PipelineRequest& request) {

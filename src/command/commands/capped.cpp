@@ -14,10 +14,6 @@ namespace command {
 
 namespace {
 
-// The ticks for storing a document (sched/tick.h).
-constexpr int64_t kTicksPerDocument = 8;
-constexpr int32_t kBytesPerTick = 256;
-
 int64_t size_argument(const Invocation& invocation) {
     const bson::Element size = invocation.body["size"];
     if (!size.is_number() || size.to_double() == 0)
@@ -54,7 +50,7 @@ void clone_as_capped(OperationContext& context, catalog::Database& db, catalog::
         }
         while (const auto record = cursor->next()) {
             target.insert(record->doc);
-            sched::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
+            sched::tick_bytes(record->doc.size(), sched::PerTick::walked, sched::kTicksPerDocument);
         }
     } catch (...) {
         db.drop(target_ns);

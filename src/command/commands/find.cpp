@@ -233,7 +233,7 @@ void run_find(Invocation& invocation) {
     const int64_t id =
         keep_cursor(invocation.service.cursors(), lock, cursor, exhausted, request.single_batch);
     DCHECK((id == 0) == (cursor != nullptr));
-    const sched::Uninterruptible told;  // else the client would not learn the cursor's id
+    invocation.settle();  // else the client would not learn the cursor's id
     report.cursor_id = id;
     reply.append("id", id).append("ns", ns);
 }
@@ -340,7 +340,7 @@ void run_get_more(Invocation& invocation) {
         next_id = result.next_id;
         resume_token = result.resume_token;
     }
-    const sched::Uninterruptible told;  // or the batch would be lost
+    invocation.settle();  // or the batch would be lost
     append_stream_place(invocation, resume_token, next_id, reply);
     reply.append("id", next_id).append("ns", work.ns);
     DCHECK(batch_at != 0 && batch_at < reply.buffer().size());

@@ -5,7 +5,6 @@
 #include "command/commands/families.h"
 #include "command/cursor/query_cursors.h"
 #include "command/request/invocation.h"
-#include "sched/tick.h"
 
 namespace command {
 
@@ -34,7 +33,7 @@ void run_parallel_scan(Invocation& invocation) {
     auto cursor = open_cursor(lock, std::move(query));
     const int64_t id = keep_cursor(invocation.service.cursors(), lock, cursor, false, false);
     DCHECK((id == 0) == (cursor != nullptr));
-    const sched::Uninterruptible told;  // else the client would not learn the cursor's id
+    invocation.settle();  // else the client would not learn the cursor's id
     bson::Builder cursors = invocation.reply->sub_array("cursors");
     bson::Builder entry = cursors.sub_object(cursors.next().view());
     {

@@ -25,13 +25,10 @@ std::string_view namespace_argument(const Invocation& invocation, const bson::El
 
 void copy_documents_and_indexes(catalog::Collection& source, catalog::Database& db,
                                 catalog::Collection& target) {
-    // The ticks for storing a document (sched/tick.h).
-    constexpr int64_t kTicksPerDocument = 8;
-    constexpr int32_t kBytesPerTick = 256;
     const auto cursor = source.records().cursor(storage::Direction::forward);
     while (const auto record = cursor->next()) {
         target.insert(record->doc);
-        sched::tick(kTicksPerDocument + record->doc.size() / kBytesPerTick);
+        sched::tick_bytes(record->doc.size(), sched::PerTick::walked, sched::kTicksPerDocument);
     }
     for (const auto& index : source.indexes()) {
         if (index->is_id) continue;

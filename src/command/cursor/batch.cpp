@@ -3,7 +3,6 @@
 #include "base/dcheck.h"
 #include "base/error.h"
 #include "command/context/operation_context.h"
-#include "sched/tick.h"
 
 namespace command {
 
@@ -88,10 +87,14 @@ void reply_with_cursor(CursorManager& cursors, OperationContext& context,
     const bool done = exhausted || (cursor->source->at_end() && cursor->pending.size() == 0);
     cursor->returned = 0;  // OP_GET_MORE counts from here
     note_opener(*cursor, context);
-    const int64_t id = done ? 0 : cursors.add(std::move(cursor));
-    const sched::Uninterruptible told;  // else the client would not learn the cursor's id
+    out.append("id", int64_t{0});
+    const size_t id_offset = out.buffer().size() - sizeof(int64_t);
+    out.append("ns", ns);
+    if (done) return;
+    // Nothing fails from here on: the client learns the cursor's id.
+    const int64_t id = cursors.add(std::move(cursor));
     context.report().left_open = id;
-    out.append("id", id).append("ns", ns);
+    out.buffer().store<int64_t>(id_offset, id);
 }
 
 }  // namespace command

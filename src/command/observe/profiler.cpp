@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "dialect/dialect.h"
 #include "dialect/requests.h"
+#include "sched/tick.h"
 #include "storage/lock.h"
 
 namespace command {

@@ -187,4 +187,8 @@ bool all_foreign(bson::Doc stages, const Holds& holds) {
     return true;
 }
 
+bool reads_others(bson::Doc stages) {
+    return !all_foreign(stages, [](std::string_view) { return false; });
+}
+
 }  // namespace command

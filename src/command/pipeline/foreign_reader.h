@@ -43,5 +43,7 @@ class ForeignReader final : public query::ForeignCollections {
 
 // Whether `holds` is true of each collection that the stages read besides their own.
 bool all_foreign(bson::Doc stages, const std::function<bool(std::string_view)>& holds);
+// Whether there is any.
+bool reads_others(bson::Doc stages);
 
 }  // namespace command

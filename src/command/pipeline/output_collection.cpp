@@ -12,6 +12,7 @@
 #include "dialect/pipelines.h"
 #include "query/update/update.h"
 #include "sched/interruption.h"
+#include "sched/tick.h"
 #include "sched/work_limit.h"
 #include "storage/lock.h"
 
@@ -81,16 +82,17 @@ void OutputCollection::fill(PipelineSource& source) {
 void OutputCollection::fill_from(const Next& next) {
     DCHECK(storage::LockManager::database().empty());
     create();
-    try {
-        insert_all(next);
-        replace_target();
-    } catch (...) {
-        const sched::Uninterruptible whole;
+    const auto drop_temporary = [this] {
         const storage::DatabaseLock lock(client_.locks(), catalog::split(target_).db, true);
         if (catalog::Database* db = database(); db != nullptr && find() != nullptr)
             db->drop(temporary_);
-        throw;
-    }
+    };
+    sched::undo_if_fails(
+        [&] {
+            insert_all(next);
+            replace_target();
+        },
+        drop_temporary);
 }
 
 void OutputCollection::refuse_capped(const catalog::Collection* old) const {

@@ -11,7 +11,9 @@
 #include "base/milliseconds.h"
 #include "bson/type_names.h"
 #include "command/context/locks.h"
+#include "command/request/fields.h"
 #include "command/request/invocation.h"
+#include "command/request/retryable_write.h"
 #include "replica/member.h"
 
 namespace command {
@@ -55,25 +57,13 @@ std::string text_of(uint64_t ts) {
     return fmt::format("{{ ts: Timestamp({}, {}) }}", ts >> 32, ts & 0xffffffff);
 }
 
-}  // namespace
-
-void append_cluster_time(const ServerContext& context, bson::Builder& reply) {
-    if (context.member == nullptr) return;
-    const uint64_t ts = context.member->last().ts;
-    if (ts == 0) return;
-    static const Template kTemplate;
-    const size_t start = reply.buffer().size();
-    reply.append_all(kTemplate.fields.doc());
-    reply.buffer().store<uint64_t>(start + kTemplate.cluster_time, ts);
-    reply.buffer().store<uint64_t>(start + kTemplate.operation_time, ts);
-}
-
-uint64_t told_cluster_time(const bson::Element& e) {
-    const bson::Element time = e.is_object() ? e.as_doc()["clusterTime"] : bson::Element();
-    if (time.type() != bson::Type::timestamp)
-        base::fail(base::kTypeMismatch, "$clusterTime must be a document with a timestamp");
-    return time.as_timestamp();
-}
+constexpr Field kReadConcernFields[] = {
+    {"level", types::string},
+    {"afterClusterTime"},
+    {"atClusterTime"},
+    {"afterOpTime"},
+    without_effect("provenance", types::string, "4.4"),
+};
 
 void take_after_cluster_time(bson::Doc read_concern, Invocation& invocation) {
     const bson::Element after = read_concern["afterClusterTime"];
@@ -96,6 +86,72 @@ void take_after_cluster_time(bson::Doc read_concern, Invocation& invocation) {
             "afterClusterTime field can be set only if level is equal to majority, local, or "
             "snapshot");
     invocation.after_time = after.as_timestamp();
+}
+
+// Returns what the level of a read on a member of a set promises.
+ReadLevel level_of_set(std::string_view level) {
+    if (level == "snapshot")
+        base::fail(base::kInvalidOptions,
+                   "readConcern level 'snapshot' is not supported on a replica set yet");
+    if (level == "majority") return ReadLevel::majority;
+    return level == "linearizable" ? ReadLevel::linearizable : ReadLevel::local;
+}
+
+}  // namespace
+
+void append_cluster_time(const ServerContext& context, bson::Builder& reply) {
+    if (context.member == nullptr) return;
+    const uint64_t ts = context.member->last().ts;
+    if (ts == 0) return;
+    static const Template kTemplate;
+    const size_t start = reply.buffer().size();
+    reply.append_all(kTemplate.fields.doc());
+    reply.buffer().store<uint64_t>(start + kTemplate.cluster_time, ts);
+    reply.buffer().store<uint64_t>(start + kTemplate.operation_time, ts);
+}
+
+uint64_t told_cluster_time(const bson::Element& e) {
+    const bson::Element time = e.is_object() ? e.as_doc()["clusterTime"] : bson::Element();
+    if (time.type() != bson::Type::timestamp)
+        base::fail(base::kTypeMismatch, "$clusterTime must be a document with a timestamp");
+    return time.as_timestamp();
+}
+
+void take_read_concern(const bson::Element& e, Invocation& invocation) {
+    if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
+    read_fields(e.as_doc(), "readConcern", kReadConcernFields, invocation.dialect());
+    for (const std::string_view time : {"atClusterTime", "afterOpTime"}) {
+        if (e.as_doc().has(time))
+            base::fail(base::kInvalidOptions,
+                       "readConcern '{}' is not supported: reads see what was written before",
+                       time);
+    }
+    take_after_cluster_time(e.as_doc(), invocation);
+    const bson::Element level = e.as_doc()["level"];
+    if (level.missing() || level.type() == bson::Type::null) return;
+    if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
+    const std::string_view name = level.as_string();
+    const bool is_of_set = invocation.service.context().member != nullptr;
+    if (is_of_set && !invocation.body["autocommit"].missing())
+        return check_transaction_level(invocation, name);
+    if (is_of_set && invocation.name == "aggregate" && invocation.is_of_stream()) {
+        if (name == "majority") return;
+        base::fail(base::kInvalidOptions,
+                   "a $changeStream cannot be read with readConcern level '{}': it shows what a "
+                   "majority has",
+                   name);
+    }
+    if (is_of_set) invocation.read_level = level_of_set(name);
+    // A read by the first must not have been overtaken elsewhere; one by the second is of an older
+    // moment.
+    if (!is_of_set && (name == "linearizable" || name == "snapshot"))
+        base::fail(base::kNotAReplicaSet,
+                   "readConcern level '{}' is for members of a replica set, which this server is "
+                   "not",
+                   name);
+    if (invocation.read_level == ReadLevel::local && name != "local" && name != "available" &&
+        name != "majority")
+        base::fail(base::kBadValue, "readConcern level '{}' does not exist", name);
 }
 
 bool awaits_cluster_time(Invocation& invocation) {

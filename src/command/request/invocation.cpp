@@ -1,9 +1,13 @@
 #include "command/request/invocation.h"
 
+#include <fmt/format.h>
+
+#include "bson/json.h"
 #include "catalog/catalog.h"
 #include "catalog/names.h"
 #include "command/context/locks.h"
 #include "dialect/collections.h"
+#include "dialect/pipelines.h"
 #include "dialect/requests.h"
 #include "replica/member.h"
 
@@ -16,6 +20,36 @@ std::string joined(std::string_view db, std::string_view collection) {
     ns.reserve(db.size() + 1 + collection.size());
     ns.append(db).append(1, '.').append(collection);
     return ns;
+}
+
+// "E11000 duplicate key error index: db.c.$a_1  dup key: { : 1 }" as today's servers write it, for
+// programs that look for the name of the index in it. The key that the error quotes is the one of
+// its details, without names; one that is too long for these is shown as the error has it.
+base::Error duplicate_key_of_today(const base::Error& error) {
+    constexpr std::string_view kIndex = "index: ";
+    constexpr std::string_view kKey = "  dup key: ";
+    if (error.details() == nullptr) return error;
+    const bson::Element value = bson::Doc(error.details()->data())["keyValue"];
+    const bson::Doc named = value.is_object() ? value.as_doc() : bson::Doc();
+    bson::Builder key;
+    for (const bson::Element& e : named)
+        key.append_as("", e);
+    const std::string_view text = error.what();
+    const size_t index = text.find(kIndex);
+    const size_t name = text.find(".$", index);
+    if (index == text.npos || name == text.npos) return error;
+    size_t end = text.size() - bson::key_to_text(key.doc()).size() - kKey.size();
+    // The text may have been cut.
+    if (end >= text.size() || !text.substr(end).starts_with(kKey)) end = text.find(kKey, name);
+    const size_t ns = index + kIndex.size();
+    const std::string shown = named.empty() && end < text.size()
+                                  ? std::string(text.substr(end + kKey.size()))
+                                  : bson::to_text(named);
+    return base::Error(
+        error.code(),
+        fmt::format("{}collection: {} index: {} dup key: {}", text.substr(0, index),
+                    text.substr(ns, name - ns), text.substr(name + 2, end - name - 2), shown),
+        *error.details());
 }
 
 }  // namespace
@@ -50,6 +84,14 @@ void Invocation::check_concern() {
     const std::shared_ptr<const replica::Config> config = member->config();
     const bool says_j = given().is_object() && given().as_doc().has("j");
     if (config != nullptr && config->majority_waits_for_journal && !says_j) concern.journal = true;
+}
+
+bool Invocation::is_of_stream() const {
+    if (!dialect().has(dialect::kChangesAreStreamed)) return false;
+    if (name == "getMore") return true;
+    if (name != "aggregate") return false;
+    const bson::Element first = body.at_path("pipeline.0");
+    return first.is_object() && first.as_doc().first().name() == "$changeStream";
 }
 
 void Invocation::wait_for_turn() {
@@ -106,6 +148,26 @@ int64_t Invocation::count_documents(std::string_view field) const {
     }
     const bson::Element list = body[field];
     return list.is_array() ? list.as_doc().field_count() : -1;
+}
+
+base::Error for_client(const Invocation& invocation, const base::Error& error) {
+    constexpr int kParallelArrays = 10088;
+    constexpr int kDollarInDatabase = 17320;
+    if (!invocation.dialect().has(dialect::kErrorsOfToday)) return error;
+    if (error.code() == base::kDuplicateKey) return duplicate_key_of_today(error);
+    if (error.code() == kParallelArrays)
+        return base::Error(base::kCannotIndexParallelArrays, error.what());
+    if (error.code() == kDollarInDatabase)
+        return base::Error(base::kInvalidNamespace, error.what());
+    return error;
+}
+
+void append_error(bson::Builder& out, const base::Error& error) {
+    out.append("ok", 0.0)
+        .append("errmsg", std::string_view(error.what()))
+        .append("code", error.code())
+        .append("codeName", base::code_name(error.code()));
+    if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
 }
 
 }  // namespace command

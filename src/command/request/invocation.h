@@ -17,6 +17,7 @@
 #include "command/write/write_concern.h"
 #include "dialect/dialect.h"
 #include "oplog/retries.h"
+#include "sched/tick.h"
 #include "wire/message.h"
 
 namespace command {
@@ -80,6 +81,12 @@ struct Invocation {
     // cannot satisfy the write concern; what members of a set can do is known only afterwards
     // (members_awaited.h). If the client gives no concern, that of the set takes its place.
     void check_concern();
+    // Whether it opens a change stream, or goes on with what may be one.
+    bool is_of_stream() const;
+    // From here on nothing ends the request: its client has to learn of what is done.
+    void settle() {
+        if (!settled_.scope) settled_.scope.emplace();
+    }
     // Nothing is done yet: the request is served again a little later.
     void wait_for_turn();
     bson::Element first() const { return body.first(); }
@@ -111,6 +118,16 @@ struct Invocation {
     void each_document(std::string_view field, Visit&& visit) const;
     // Returns how many documents each_document will visit; -1 if there is no such field.
     int64_t count_documents(std::string_view field) const;
+
+  private:
+    // A copy, of which explain makes another command, is not settled.
+    struct Settled {
+        Settled() = default;
+        Settled(const Settled&) {}
+        Settled& operator=(const Settled&) = delete;
+        std::optional<sched::Uninterruptible> scope;
+    };
+    Settled settled_;
 };
 
 // Returns the target of a command: its collection as a rule, or another command.
@@ -138,5 +155,12 @@ void Invocation::each_document(std::string_view field, Visit&& visit) const {
         visit(e.as_doc());
     }
 }
+
+// An error as its client knows it: by OP_MSG with today's code, where the old server had but a
+// number of its own, and with today's text, where programs read it.
+base::Error for_client(const Invocation& invocation, const base::Error& error);
+
+// { ok: 0, errmsg, code, codeName } and the details of the error.
+void append_error(bson::Builder& out, const base::Error& error);
 
 }  // namespace command

@@ -8,7 +8,6 @@
 #include "auth/user.h"
 #include "base/dcheck.h"
 #include "base/log.h"
-#include "bson/json.h"
 #include "command/context/locks.h"
 #include "command/request/authorization.h"
 #include "command/request/cluster_time.h"
@@ -18,7 +17,6 @@
 #include "command/request/secret_commands.h"
 #include "command/request/stable_api.h"
 #include "dialect/dialect.h"
-#include "dialect/pipelines.h"
 #include "dialect/requests.h"
 #include "replica/member.h"
 #include "storage/lock.h"
@@ -56,69 +54,6 @@ int64_t checked_max_time(const bson::Element& e, dialect::Dialect dialect) {
     if (!(given >= 0 && given <= 2147483647.0) || given != static_cast<double>(e.to_int64()))
         base::fail(base::kBadValue, "maxTimeMS is out of range");
     return e.to_int64();
-}
-
-constexpr Field kReadConcernFields[] = {
-    {"level", types::string},
-    {"afterClusterTime"},
-    {"atClusterTime"},
-    {"afterOpTime"},
-    without_effect("provenance", types::string, "4.4"),
-};
-
-// Returns what the level of a read on a member of a set promises.
-ReadLevel level_of_set(std::string_view level) {
-    if (level == "snapshot")
-        base::fail(base::kInvalidOptions,
-                   "readConcern level 'snapshot' is not supported on a replica set yet");
-    if (level == "majority") return ReadLevel::majority;
-    return level == "linearizable" ? ReadLevel::linearizable : ReadLevel::local;
-}
-
-// Whether it opens a change stream, or goes on with what may be one.
-bool is_of_stream(const Invocation& invocation) {
-    if (!invocation.dialect().has(dialect::kChangesAreStreamed)) return false;
-    if (invocation.name == "getMore") return true;
-    if (invocation.name != "aggregate") return false;
-    const bson::Element first = invocation.body.at_path("pipeline.0");
-    return first.is_object() && first.as_doc().first().name() == "$changeStream";
-}
-
-void take_read_concern(const bson::Element& e, Invocation& invocation) {
-    if (!e.is_object()) base::fail(base::kTypeMismatch, "readConcern must be a document");
-    read_fields(e.as_doc(), "readConcern", kReadConcernFields, invocation.dialect());
-    for (const std::string_view time : {"atClusterTime", "afterOpTime"}) {
-        if (e.as_doc().has(time))
-            base::fail(base::kInvalidOptions,
-                       "readConcern '{}' is not supported: reads see what was written before",
-                       time);
-    }
-    take_after_cluster_time(e.as_doc(), invocation);
-    const bson::Element level = e.as_doc()["level"];
-    if (level.missing() || level.type() == bson::Type::null) return;
-    if (!level.is_string()) base::fail(base::kTypeMismatch, "readConcern level must be a string");
-    const std::string_view name = level.as_string();
-    const bool is_of_set = invocation.service.context().member != nullptr;
-    if (is_of_set && !invocation.body["autocommit"].missing())
-        return check_transaction_level(invocation, name);
-    if (is_of_set && invocation.name == "aggregate" && is_of_stream(invocation)) {
-        if (name == "majority") return;
-        base::fail(base::kInvalidOptions,
-                   "a $changeStream cannot be read with readConcern level '{}': it shows what a "
-                   "majority has",
-                   name);
-    }
-    if (is_of_set) invocation.read_level = level_of_set(name);
-    // A read by the first must not have been overtaken elsewhere; one by the second is of an older
-    // moment.
-    if (!is_of_set && (name == "linearizable" || name == "snapshot"))
-        base::fail(base::kNotAReplicaSet,
-                   "readConcern level '{}' is for members of a replica set, which this server is "
-                   "not",
-                   name);
-    if (invocation.read_level == ReadLevel::local && name != "local" && name != "available" &&
-        name != "majority")
-        base::fail(base::kBadValue, "readConcern level '{}' does not exist", name);
 }
 
 constexpr Field kWriteConcernFields[] = {
@@ -385,36 +320,6 @@ void await_members(Invocation& invocation, const Command& command, bson::Builder
     }
 }
 
-// "E11000 duplicate key error index: db.c.$a_1  dup key: { : 1 }" as today's servers write it, for
-// programs that look for the name of the index in it. The key that the error quotes is the one of
-// its details, without names; one that is too long for these is shown as the error has it.
-base::Error duplicate_key_of_today(const base::Error& error) {
-    constexpr std::string_view kIndex = "index: ";
-    constexpr std::string_view kKey = "  dup key: ";
-    if (error.details() == nullptr) return error;
-    const bson::Element value = bson::Doc(error.details()->data())["keyValue"];
-    const bson::Doc named = value.is_object() ? value.as_doc() : bson::Doc();
-    bson::Builder key;
-    for (const bson::Element& e : named)
-        key.append_as("", e);
-    const std::string_view text = error.what();
-    const size_t index = text.find(kIndex);
-    const size_t name = text.find(".$", index);
-    if (index == text.npos || name == text.npos) return error;
-    size_t end = text.size() - bson::key_to_text(key.doc()).size() - kKey.size();
-    // The text may have been cut.
-    if (end >= text.size() || !text.substr(end).starts_with(kKey)) end = text.find(kKey, name);
-    const size_t ns = index + kIndex.size();
-    const std::string shown = named.empty() && end < text.size()
-                                  ? std::string(text.substr(end + kKey.size()))
-                                  : bson::to_text(named);
-    return base::Error(
-        error.code(),
-        fmt::format("{}collection: {} index: {} dup key: {}", text.substr(0, index),
-                    text.substr(ns, name - ns), text.substr(name + 2, end - name - 2), shown),
-        *error.details());
-}
-
 [[gnu::always_inline]] inline void describe_here(Invocation& invocation, const Command& command) {
     invocation.client.current().describe({
         .name = command.name,
@@ -455,26 +360,6 @@ bool take_fields(Invocation& invocation, const Command& command) {
     return false;
 }
 
-base::Error for_client(const Invocation& invocation, const base::Error& error) {
-    constexpr int kParallelArrays = 10088;
-    constexpr int kDollarInDatabase = 17320;
-    if (!invocation.dialect().has(dialect::kErrorsOfToday)) return error;
-    if (error.code() == base::kDuplicateKey) return duplicate_key_of_today(error);
-    if (error.code() == kParallelArrays)
-        return base::Error(base::kCannotIndexParallelArrays, error.what());
-    if (error.code() == kDollarInDatabase)
-        return base::Error(base::kInvalidNamespace, error.what());
-    return error;
-}
-
-void append_error(bson::Builder& out, const base::Error& error) {
-    out.append("ok", 0.0)
-        .append("errmsg", std::string_view(error.what()))
-        .append("code", error.code())
-        .append("codeName", base::code_name(error.code()));
-    if (error.details() != nullptr) out.append_all(bson::Doc(error.details()->data()));
-}
-
 void run_command(Invocation& invocation, bson::Buffer& reply) {
     Service& service = invocation.service;
     Client& client = invocation.client;
@@ -504,7 +389,7 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
             append_error(out, shown);
         }
         append_error_labels(invocation, error.code(), out);
-        if (is_of_stream(invocation)) append_stream_label(error.code(), out);
+        if (invocation.is_of_stream()) append_stream_label(error.code(), out);
         if (invocation.dialect().has(dialect::kHelloWaits))
             append_state_of_error(service.context(), error.code(), out);
         if (invocation.dialect().has(dialect::kMembersTellTime))
@@ -524,7 +409,7 @@ void run_command(Invocation& invocation, bson::Buffer& reply) {
         bson::Builder out(reply);
         invocation.reply = &out;
         execute(invocation, *command);
-        const sched::Uninterruptible done;
+        invocation.settle();
         if (!invocation.suspension.has_reply()) return;
         const bool is_member = service.context().member != nullptr;
         if (is_member) await_members(invocation, *command, out);

@@ -2,7 +2,6 @@
 // checks that all share, the reply, and how failures are reported.
 #pragma once
 
-#include "base/error.h"
 #include "bson/builder.h"
 #include "command/request/invocation.h"
 
@@ -19,12 +18,5 @@ void describe(Invocation& invocation, const Command& command);
 // Reads what every command may carry into the invocation, and holds all other fields against the
 // command's table (fields.h). Returns whether help was asked for. Throws base::Error.
 bool take_fields(Invocation& invocation, const Command& command);
-
-// An error as its client knows it: by OP_MSG with today's code, where the old server had but a
-// number of its own, and with today's text, where programs read it.
-base::Error for_client(const Invocation& invocation, const base::Error& error);
-
-// { ok: 0, errmsg, code, codeName } and the details of the error.
-void append_error(bson::Builder& out, const base::Error& error);
 
 }  // namespace command

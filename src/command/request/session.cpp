@@ -144,20 +144,21 @@ wire::Step ClientSession::begin(bson::Buffer& reply) {
 // The result is reported even if recording it fails.
 void ClientSession::end_request() {
     DCHECK(!suspension_);
-    const sched::Uninterruptible whole;
-    limit_messages();
-    client_.give_back();
-    try {
-        if (!client_.report().as_command && client_.report().scanned != OpReport::kNone)
-            client_.current().visit([this](const CurrentRequest::Shown& shown) {
-                count_scans_if_told(client_, service_.profiler(), shown.ns,
-                                    base::ms_since(client_.operation().started()));
-            });
-        client_.current().finish(service_.top(), service_.profiler(), client_.operation(),
-                                 client_.info().remote, client_.login().users());
-    } catch (const std::exception& e) {
-        base::log::error("cannot add a request to the statistics: {}", e.what());
-    }
+    return sched::undisturbed([&] {
+        limit_messages();
+        client_.give_back();
+        try {
+            if (!client_.report().as_command && client_.report().scanned != OpReport::kNone)
+                client_.current().visit([this](const CurrentRequest::Shown& shown) {
+                    count_scans_if_told(client_, service_.profiler(), shown.ns,
+                                        base::ms_since(client_.operation().started()));
+                });
+            client_.current().finish(service_.top(), service_.profiler(), client_.operation(),
+                                     client_.info().remote, client_.login().users());
+        } catch (const std::exception& e) {
+            base::log::error("cannot add a request to the statistics: {}", e.what());
+        }
+    });
 }
 
 bool ClientSession::still_waits() {
@@ -224,61 +225,62 @@ wire::Step ClientSession::dispatch_or_fail(bson::Buffer& reply) {
 // reserved. If it throws all the same, the connection ends: a client without a reply would take its
 // write for done.
 wire::Step ClientSession::failed(int code, const char* text, bson::Buffer& reply, bool of_stream) {
-    const sched::Uninterruptible whole;
-    const wire::Header header = wire::read_header(message_.data());
-    reply.truncate(reply_start_);
-    suspension_ = {};
-    exhaust_ns_.clear();
-    client_.commit_wait().clear_wait_fields();
-    client_.data_wait().reset();
-    service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
-    const auto append_failure = [&](bson::Builder& out) {
-        const bool memory = code == base::kExceededMemoryLimit;
-        out.append("ok", 0.0).append("errmsg", text).append("code", code);
-        if (memory)
-            out.append("codeName", "ExceededMemoryLimit");
-        else
-            out.append("codeName", base::code_name(code));
-        if (of_stream) append_stream_label(code, out);
-    };
-    switch (header.opcode) {
-        case wire::Opcode::msg:
-            if (!wire::peek_more_to_come(message_)) {
-                wire::MsgWriter writer(reply, header.request_id);
-                bson::Builder body = writer.body();
-                append_failure(body);
-                append_cluster_time(service_.context(), body);
-                body.finish();
-                writer.finish();
-            }
-            break;
-        case wire::Opcode::query:
-        case wire::Opcode::get_more: {
-            const bool command = catalog::split(wire::peek_ns(message_)).collection == "$cmd";
-            wire::ReplyWriter writer(reply, header.request_id);
-            bson::Builder doc = writer.document();
-            if (command)
-                append_failure(doc);
+    return sched::undisturbed([&]() -> wire::Step {
+        const wire::Header header = wire::read_header(message_.data());
+        reply.truncate(reply_start_);
+        suspension_ = {};
+        exhaust_ns_.clear();
+        client_.commit_wait().clear_wait_fields();
+        client_.data_wait().reset();
+        service_.asserts().user.fetch_add(1, std::memory_order_relaxed);
+        const auto append_failure = [&](bson::Builder& out) {
+            const bool memory = code == base::kExceededMemoryLimit;
+            out.append("ok", 0.0).append("errmsg", text).append("code", code);
+            if (memory)
+                out.append("codeName", "ExceededMemoryLimit");
             else
-                doc.append("$err", text).append("code", code);
-            doc.finish();
-            writer.finish(
-                command ? wire::ReplyWriter::kAwaitCapable : wire::ReplyWriter::kQueryFailure, 0,
-                0);
-            if (!command) client_.last_error().record_error(code, text);
-            break;
+                out.append("codeName", base::code_name(code));
+            if (of_stream) append_stream_label(code, out);
+        };
+        switch (header.opcode) {
+            case wire::Opcode::msg:
+                if (!wire::peek_more_to_come(message_)) {
+                    wire::MsgWriter writer(reply, header.request_id);
+                    bson::Builder body = writer.body();
+                    append_failure(body);
+                    append_cluster_time(service_.context(), body);
+                    body.finish();
+                    writer.finish();
+                }
+                break;
+            case wire::Opcode::query:
+            case wire::Opcode::get_more: {
+                const bool command = catalog::split(wire::peek_ns(message_)).collection == "$cmd";
+                wire::ReplyWriter writer(reply, header.request_id);
+                bson::Builder doc = writer.document();
+                if (command)
+                    append_failure(doc);
+                else
+                    doc.append("$err", text).append("code", code);
+                doc.finish();
+                writer.finish(
+                    command ? wire::ReplyWriter::kAwaitCapable : wire::ReplyWriter::kQueryFailure,
+                    0, 0);
+                if (!command) client_.last_error().record_error(code, text);
+                break;
+            }
+            case wire::Opcode::insert:
+            case wire::Opcode::update:
+            case wire::Opcode::remove:
+                client_.last_error().record_error(code, text);
+                break;
+            default:
+                base::log::error("a request failed: {}", text);
+                break;
         }
-        case wire::Opcode::insert:
-        case wire::Opcode::update:
-        case wire::Opcode::remove:
-            client_.last_error().record_error(code, text);
-            break;
-        default:
-            base::log::error("a request failed: {}", text);
-            break;
-    }
-    client_.report().failed(code, text);
-    return {};
+        client_.report().failed(code, text);
+        return {};
+    });
 }
 
 wire::Step ClientSession::dispatch(std::span<const uint8_t> message, bson::Buffer& reply) {
@@ -365,7 +367,7 @@ wire::Step ClientSession::serve_msg(std::span<const uint8_t> message, bson::Buff
     Invocation invocation{service_, client_, msg.db, {}, msg.body, &msg};
     wire::MsgWriter writer(reply, msg.header.request_id);
     run_command(invocation, reply);
-    const sched::Uninterruptible done;
+    invocation.settle();
     if (msg.more_to_come()) {
         reply.truncate(reply_start_);
         client_.commit_wait().clear_wait_fields();
@@ -428,29 +430,30 @@ wire::Step ClientSession::wait_for_members(bson::Buffer& reply) {
 
 // Adds what the members say to the reply, which is complete but for that.
 void ClientSession::add_to_reply(bson::Buffer& reply) {
-    const sched::Uninterruptible whole;
-    const wire::Header header = wire::read_header(message_.data());
-    const bool is_msg = header.opcode == wire::Opcode::msg;
-    DCHECK(is_msg || header.opcode == wire::Opcode::query);
-    const size_t body = is_msg ? wire::MsgWriter::kBodyAt : wire::ReplyWriter::kFirstAt;
-    DCHECK(reply.size() > reply_start_ + body);
-    const bson::Object before(bson::Doc(reply.data() + reply_start_ + body));
-    reply.truncate(reply_start_);
-    const auto write = [&](bson::Builder out) {
-        for (const bson::Element& e : before) {
-            if (e.name() == "ok") members_wait_.report(out);
-            out.append(e);
+    return sched::undisturbed([&] {
+        const wire::Header header = wire::read_header(message_.data());
+        const bool is_msg = header.opcode == wire::Opcode::msg;
+        DCHECK(is_msg || header.opcode == wire::Opcode::query);
+        const size_t body = is_msg ? wire::MsgWriter::kBodyAt : wire::ReplyWriter::kFirstAt;
+        DCHECK(reply.size() > reply_start_ + body);
+        const bson::Object before(bson::Doc(reply.data() + reply_start_ + body));
+        reply.truncate(reply_start_);
+        const auto write = [&](bson::Builder out) {
+            for (const bson::Element& e : before) {
+                if (e.name() == "ok") members_wait_.report(out);
+                out.append(e);
+            }
+        };
+        if (is_msg) {
+            wire::MsgWriter writer(reply, header.request_id);
+            write(writer.body());
+            writer.finish();
+        } else {
+            wire::ReplyWriter writer(reply, header.request_id);
+            write(writer.document());
+            writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
         }
-    };
-    if (is_msg) {
-        wire::MsgWriter writer(reply, header.request_id);
-        write(writer.body());
-        writer.finish();
-    } else {
-        wire::ReplyWriter writer(reply, header.request_id);
-        write(writer.document());
-        writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
-    }
+    });
 }
 
 }  // namespace command

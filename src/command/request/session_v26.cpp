@@ -135,7 +135,7 @@ wire::Step ClientSession::serve_query_command(const wire::QueryMessage& query, s
     wire::ReplyWriter writer(reply, query.header.request_id);
     writer.next_document();
     run_command(invocation, reply);
-    const sched::Uninterruptible done;
+    invocation.settle();
     if (invocation.suspension.has_reply()) writer.finish(wire::ReplyWriter::kAwaitCapable, 0, 0);
     return suspend(std::move(invocation.suspension), reply);
 }

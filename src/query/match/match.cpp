@@ -106,7 +106,7 @@ bool in_values(const MatchNode& node, const Element& value) {
 
 // Counting the elements means to go over them all.
 bool has_size(const MatchNode& node, const Element& array) {
-    sched::tick(array.as_doc().size() / detail::kBytesPerTick);
+    sched::tick_bytes(array.as_doc().size(), sched::PerTick::walked, 0);
     return array.as_doc().field_count() == node.number;
 }
 

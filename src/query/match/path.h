@@ -38,9 +38,6 @@ struct PathValue {
 
 namespace detail {
 
-// Looking for a field may mean to go over the whole document: so many bytes for a tick.
-constexpr int32_t kBytesPerTick = 256;
-
 // Places that a walk has left without an end: from there it would find nothing again.
 class Visited {
   public:

@@ -82,15 +82,17 @@ constexpr uint64_t kFewSteps = 100;
 // Compiled to machine code, large patterns take much more memory than they are worth.
 constexpr size_t kMachineCodeBytesMax = 16 * 1024;
 // Characters in ranges for which others may stand that differ only in case. To compile a pattern is
-// one call, which nothing ends: so many take some ten milliseconds. And so many a tick
-// (sched/tick.h).
+// one call, which nothing ends: so many take some ten milliseconds.
 constexpr uint64_t kFoldedMax = uint64_t{1} << 25;
-constexpr uint64_t kFoldedPerTick = 64;
 // A pattern compiled or a text searched counts kTicks (sched/tick.h), and one more for each
 // kBytesPerTick of text.
 constexpr int64_t kTicks = 16;
 constexpr size_t kBytesPerTick = 128;
 constexpr size_t kPatternBytesPerStep = 1024;
+
+void count_bytes(size_t bytes) {
+    sched::tick(kTicks + static_cast<int64_t>(bytes / kBytesPerTick));
+}
 
 // The state that a watched search gives to its caller.
 struct Watch {
@@ -311,7 +313,7 @@ Regex::Regex(std::string_view pattern, std::string_view flags)
                    "Regular expression {} has too many large ranges of characters for a comparison "
                    "without case",
                    shown(pattern_));
-    sched::tick(static_cast<int64_t>(folded / kFoldedPerTick));
+    sched::tick_bytes(folded, sched::PerTick::converted, 0);
     // The offset limit lets a search that cannot be watched be cut into pieces.
     const uint32_t options = compile_options(flags_) | PCRE2_USE_OFFSET_LIMIT;
     int error = 0;
@@ -335,7 +337,7 @@ Regex::Regex(std::string_view pattern, std::string_view flags)
     bool whole = false;
     std::string begin = prefix(&whole);
     if (whole && !begin.empty()) wanted_prefix_ = std::move(begin);
-    sched::tick(kTicks + static_cast<int64_t>(pattern_.size() / kBytesPerTick));
+    count_bytes(pattern_.size());
 }
 
 Regex::~Regex() = default;
@@ -346,7 +348,7 @@ bool Regex::search(std::string_view text) const {
     if (!wanted_prefix_.empty()) return text.starts_with(wanted_prefix_);
     // A step may go over all characters that the pattern names.
     const size_t per_byte = 1 + pattern_.size() / kPatternBytesPerStep;
-    sched::tick(kTicks + static_cast<int64_t>(text.size() * per_byte / kBytesPerTick));
+    count_bytes(text.size() * per_byte);
     const int result = match({.text = text});
     if (result >= 0) return true;
     if (result != PCRE2_ERROR_NOMATCH && !is_not_utf8(result)) fail_search(text, result);
@@ -362,7 +364,7 @@ void Regex::fail_search(std::string_view text, int result) const {
 bool Regex::find(std::string_view text, size_t start, sched::Vector<Part>* parts) const {
     DCHECK(start <= text.size());
     const size_t per_byte = 1 + pattern_.size() / kPatternBytesPerStep;
-    sched::tick(kTicks + static_cast<int64_t>((text.size() - start) * per_byte / kBytesPerTick));
+    count_bytes((text.size() - start) * per_byte);
     const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> data(
         made(pcre2_match_data_create_from_pattern(compiled_->plain.get(), memory_context())),
         pcre2_match_data_free);

@@ -67,6 +67,17 @@ std::string summarise(const Plan& plan);
 // Whether its parts fit together, for this query. For DCHECKs of those that make and take plans.
 bool is_consistent(const Plan& plan, const FindQuery& query);
 
+// Whether its keys can be read, and derived of documents.
+bool is_usable(const catalog::Index& index);
+
+// Returns min or max of a query as the index has its keys.
+bson::Object key_of_range(const bson::Object& key, const catalog::Index& index);
+// Whether min and max name all fields of the index, and mean its order: what has no text has the
+// same place by each collation.
+bool names_range(const catalog::Index& index, const FindQuery& query);
+// Whether min is before max in the order of the index; where one is not given, its end is.
+bool orders_range(const catalog::Index& index, const FindQuery& query);
+
 // Full bounds of an index in the given direction.
 ScanPlan whole_index(const catalog::Index& index, bool backward);
 

@@ -29,10 +29,6 @@ std::string_view first_part(std::string_view path) {
     return path.substr(0, path.find('.'));
 }
 
-bool usable(const catalog::Index& index) {
-    return index.ready && index.store != nullptr && index.generator != nullptr;
-}
-
 ScanPlan to_scan(const ConjunctionBounds& bounds, bool backward) {
     DCHECK(bounds.fields.size() == bounds.index->generator->fields().size());
     ScanPlan scan;
@@ -171,7 +167,7 @@ class Planner {
         const catalog::Index* index = query_.hint_name.empty()
                                           ? collection_.find_index_by_key(query_.hint)
                                           : collection_.find_index(query_.hint_name);
-        if (index == nullptr || !usable(*index) || index->hidden)
+        if (index == nullptr || !is_usable(*index) || index->hidden)
             base::fail(base::kBadValue, "bad hint");
         return index;
     }
@@ -179,7 +175,7 @@ class Planner {
     // Whether the planner may choose it, which a hint need not ask: a hidden index it may not, and
     // a partial one only where all that the query can match is in it.
     bool may_choose(const catalog::Index& index) const {
-        return usable(index) && !index.hidden && holds_all(index);
+        return is_usable(index) && !index.hidden && holds_all(index);
     }
     bool holds_all(const catalog::Index& index) const {
         const Matcher* filter = index.generator->filter();
@@ -338,7 +334,7 @@ class Planner {
             indexes.push_back({only, nullptr});
         } else {
             for (const auto& index : collection_.indexes())
-                if (usable(*index) && !index->hidden)
+                if (is_usable(*index) && !index->hidden)
                     indexes.push_back(
                         {index.get(), holds_all(*index) ? nullptr : index->generator->filter()});
         }
@@ -413,55 +409,6 @@ class Planner {
         return plan;
     }
 
-    // An end of the index in its order.
-    static bson::Object end_of(const catalog::Index& index, bool first) {
-        bson::Builder b;
-        const uint32_t descending = index.generator->descending_bits();
-        for (size_t i = 0; i < index.generator->fields().size(); ++i) {
-            if (((descending >> i & 1) != 0) == first)
-                b.append_max_key("");
-            else
-                b.append_min_key("");
-        }
-        return b.object();
-    }
-
-    // Returns the key as the index has it.
-    static bson::Object unnamed(const bson::Object& key, const catalog::Index& index) {
-        const collation::Collator* const collator = index.generator->collator();
-        bson::Builder b;
-        for (const Element& e : key) {
-            if (collator == nullptr)
-                b.append_as("", e);
-            else
-                collator->append_key("", e, b);
-        }
-        return b.object();
-    }
-
-    // Whether min and max name all fields of the index, and mean its order: what has no text has
-    // the same place by each collation.
-    bool names_range(const catalog::Index& index) const {
-        const auto has_text = [](const bson::Object& key) {
-            for (const Element& e : key)
-                if (collation::has_text(e)) return true;
-            return false;
-        };
-        return usable(index) &&
-               (collation::is_same(index.generator->collator(), query_.collator.get()) ||
-                !(has_text(query_.min) || has_text(query_.max))) &&
-               same_names(index.key_pattern, query_.min.empty() ? query_.max : query_.min);
-    }
-
-    // Whether min is before max in the order of the index; where one is not given, its end is.
-    bool orders_range(const catalog::Index& index) const {
-        const bson::Object min =
-            query_.min.empty() ? end_of(index, true) : unnamed(query_.min, index);
-        const bson::Object max =
-            query_.max.empty() ? end_of(index, false) : unnamed(query_.max, index);
-        return bson::compare_keys(min, max, index.generator->descending_bits()) < 0;
-    }
-
     // Refuses bounds in the order of an index, which is not the one that the client means.
     void refuse_mixed_times(const catalog::Index& index) const {
         const auto any = [](const bson::Object& key) {
@@ -480,15 +427,16 @@ class Planner {
     const catalog::Index& range_index() const {
         const dialect::Dialect dialect = dialect_of(*query_.matcher);
         if (const catalog::Index* hinted = find_hint()) {
-            if (!names_range(*hinted))
+            if (!names_range(*hinted, query_))
                 base::fail(dialect.code(base::kBadValue, 51174),
                            "min and max must name the fields of the hinted index");
-            if (!orders_range(*hinted))
+            if (!orders_range(*hinted, query_))
                 base::fail(dialect.code(base::kBadValue, 51175), "min must be less than max");
             return *hinted;
         }
         for (const auto& index : collection_.indexes())
-            if (names_range(*index) && may_choose(*index) && orders_range(*index)) return *index;
+            if (names_range(*index, query_) && may_choose(*index) && orders_range(*index, query_))
+                return *index;
         base::fail(base::kBadValue, "unable to find relevant index for max/min query");
     }
 
@@ -499,8 +447,8 @@ class Planner {
         ScanPlan scan;
         scan.index = found;
         scan.by_range = true;
-        if (!query_.min.empty()) scan.range_min = unnamed(query_.min, *found);
-        if (!query_.max.empty()) scan.range_max = unnamed(query_.max, *found);
+        if (!query_.min.empty()) scan.range_min = key_of_range(query_.min, *found);
+        if (!query_.max.empty()) scan.range_max = key_of_range(query_.max, *found);
         bool backward = false;
         if (!query_.sort.empty()) plan.blocking_sort = !order_matches(*found, 0, &backward);
         plan.check_document = !query_.matcher->root().children.empty();

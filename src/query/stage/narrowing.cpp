@@ -82,4 +82,30 @@ std::string_view path_without_positions(std::string_view path) {
     return path;
 }
 
+namespace {
+
+class Narrow final : public Stage {
+  public:
+    explicit Narrow(const Needs& needs) : narrowing_(needs, Narrowing::Others::kept) {}
+    bool next(bson::Doc* out) override {
+        bson::Doc doc;
+        if (!previous_->next(&doc)) return false;
+        out_.clear();
+        narrowing_.write_doc(doc, out_);
+        *out = bson::Doc(out_.data());
+        return true;
+    }
+    void add_needs(Needs&) const override {}
+
+  private:
+    const Narrowing narrowing_;
+    bson::Buffer out_;
+};
+
+}  // namespace
+
+StagePtr make_narrowing_stage(const Needs& needs) {
+    return std::make_unique<Narrow>(needs);
+}
+
 }  // namespace query

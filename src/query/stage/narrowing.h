@@ -9,6 +9,7 @@
 #include "bson/builder.h"
 #include "bson/view.h"
 #include "query/expression/expression.h"
+#include "query/stage/stage.h"
 #include "sched/counted.h"
 
 namespace query {
@@ -45,5 +46,8 @@ class Narrowing : public sched::Counted {
 // Returns the path up to where a part may be a position in an array, for which narrowing has no
 // place, or empty.
 std::string_view path_without_positions(std::string_view path);
+
+// A stage that passes on what later ones read.
+StagePtr make_narrowing_stage(const Needs& needs);
 
 }  // namespace query

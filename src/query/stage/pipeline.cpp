@@ -45,25 +45,6 @@ int levels_of(bson::Doc spec) {
 // thousand, each all of those behind it.
 constexpr size_t kNeedsMax = 200;
 
-// Passes on what later stages read.
-class Narrow : public Stage {
-  public:
-    explicit Narrow(const Needs& needs) : narrowing_(needs, Narrowing::Others::kept) {}
-    bool next(bson::Doc* out) override {
-        bson::Doc doc;
-        if (!previous_->next(&doc)) return false;
-        out_.clear();
-        narrowing_.write_doc(doc, out_);
-        *out = bson::Doc(out_.data());
-        return true;
-    }
-    void add_needs(Needs&) const override {}
-
-  private:
-    const Narrowing narrowing_;
-    bson::Buffer out_;
-};
-
 // Passes documents on that are not nested more deeply than those that come from clients: whatever
 // walks a document needs stack for every level. Stages put documents into each other, and there may
 // be a thousand of them.
@@ -464,7 +445,7 @@ void StagedPipeline::connect() {
     between_.clear();
     for (size_t i = 0; i < stages_.size(); ++i) {
         if (stages_[i]->holds_documents() && !needs[i].whole_document && needs[i] != carried) {
-            between_.push_back(std::make_unique<Narrow>(needs[i]));
+            between_.push_back(make_narrowing_stage(needs[i]));
             between_.back()->set_previous(previous);
             previous = between_.back().get();
             carried = needs[i];

@@ -9,9 +9,6 @@ using bson::Element;
 
 namespace {
 
-// Looked at in the time of a tick (sched/tick.h), about.
-constexpr int32_t kBytesPerTick = 1024;
-
 // The element behind one of a document; missing behind the last.
 Element sibling(const Element& e) {
     const uint8_t* const next = e.raw() + e.size();
@@ -78,7 +75,7 @@ void check_stored_names(bson::Doc doc, bool is_array, int depth, FieldNames name
                    bson::kDepthMax);
     }
     Element previous;
-    sched::tick(doc.size() / kBytesPerTick);
+    sched::tick_bytes(doc.size(), sched::PerTick::copied, 0);
     for (const Element& e : doc) {
         if (!is_array) check_stored_name(e, previous, names);
         if (e.is_object() || e.is_array()) {

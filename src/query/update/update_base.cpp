@@ -103,8 +103,7 @@ void check_leaf_name(const std::vector<std::string>& path, bson::Doc doc) {
         if (place.depth != above.size() || !place.element.is_object()) return;
         doc = place.element.as_doc();
     }
-    constexpr int32_t kBytesPerTick = 1024;
-    sched::tick(doc.size() / kBytesPerTick);
+    sched::tick_bytes(doc.size(), sched::PerTick::copied, 0);
     Element previous;
     for (const Element& e : doc) {
         if (e.name() == path.back()) {

@@ -1,6 +1,7 @@
 // The contract suite over the engine in memory (memory_engine.h).
 #include "storage/contract/memory_engine.h"
 #include "bson/json.h"
+#include "storage/contract/capped_store_contract.h"
 #include "storage/contract/database_contract.h"
 #include "storage/contract/engine_contract.h"
 #include "storage/contract/record_store_contract.h"

@@ -1,4 +1,5 @@
 // The contract suites over an ordered map in memory.
+#include "storage/contract/capped_store_contract.h"
 #include "storage/contract/database_contract.h"
 #include "storage/contract/engine_contract.h"
 #include "storage/contract/record_store_contract.h"

@@ -69,7 +69,6 @@ void copy_extent(MmapRecordStore& records, DiskLoc extent, const CompactSizes& s
 
 // Puts the free space in the extents up to that one back on the lists, which are without it.
 void regain(NamespaceStorage& space, DiskLoc last) {
-    const sched::Uninterruptible whole;
     try {
         DiskLoc extent = space.details().first_extent;
         for (int64_t n = 1;; ++n) {
@@ -100,7 +99,7 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
     space.append_extent(0, &fresh);  // may fail: the disk is full
     space.orphan_deleted();
     space.give(fresh.loc, fresh.length, fresh.extent_offset);
-    try {
+    const auto copy = [&] {
         if (!sizes.preserve) records_->reset_padding();
         if (hooks.before_copy) hooks.before_copy();
         records_->cursors().invalidate_all();
@@ -110,10 +109,8 @@ void MmapCollection::compact(const bson::Object& command, const storage::Compact
             copy_extent(*records_, extent, sizes, hooks);
             space.release_extent(extent);
         }
-    } catch (...) {
-        regain(space, last_old);
-        throw;
-    }
+    };
+    sched::undo_if_fails(copy, [&] { regain(space, last_old); });
 }
 
 }  // namespace mmapv1

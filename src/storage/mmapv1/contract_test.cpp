@@ -1,5 +1,6 @@
 // The contract suite over this engine: databases in memory, and whole engines on a directory.
 #include "os/testing/directory.h"
+#include "storage/contract/capped_store_contract.h"
 #include "storage/contract/database_contract.h"
 #include "storage/contract/engine_contract.h"
 #include "storage/contract/record_store_contract.h"

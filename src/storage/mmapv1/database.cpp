@@ -14,8 +14,6 @@ namespace {
 constexpr int64_t kNsUnitBytes = 1 << 20;  // the size of the table decides where names lie in it
 constexpr int64_t kNsBytesMax = 2047 * kNsUnitBytes;
 constexpr int64_t kAlwaysGrantedBytes = 16 << 20;  // whether or not the disk has them
-// No database has as many of its indexes' definitions: 250 bytes are usual for one.
-constexpr int64_t kDefinitionBytesMax = 256 << 20;
 constexpr int32_t kFirstRecordGuess = 128;  // what a new collection's first extent is sized for
 
 MappedFile& open_namespace_file(Views& views, const std::string& path, const FilePolicy& policy,
@@ -39,13 +37,8 @@ MappedFile& open_namespace_file(Views& views, const std::string& path, const Fil
 std::unique_ptr<NamespaceIndex> open_namespaces(Views& views, const std::string& path,
                                                 const FilePolicy& policy, MmapDatabase::Mode mode) {
     MappedFile& file = open_namespace_file(views, path, policy, mode);
-    try {
-        return std::make_unique<NamespaceIndex>(views, file);
-    } catch (...) {
-        const sched::Uninterruptible whole;
-        views.close(file);
-        throw;
-    }
+    return sched::undo_if_fails([&] { return std::make_unique<NamespaceIndex>(views, file); },
+                                [&] { views.close(file); });
 }
 
 }  // namespace
@@ -61,38 +54,37 @@ MmapDatabase::MmapDatabase(Views& views, std::string name, const FilePolicy& pol
       files_(views, name_, policy),
       namespaces_(open_namespaces(views, policy.path(name_, "ns"), policy, mode)),
       extents_(files_) {
-    try {
-        if (mode == Mode::open) files_.open_all();
-        if (files_.count() > 0 && (files_.header(0).version_minor & kVersionMinorLists30) != 0)
-            read_only_ = fmt::format(
-                "the files of database {} were last used by a server of version 3.0 or later "
-                "(version 4.{}); dump and restore it to write",
-                name_, files_.header(0).version_minor);
-        if (lacks_files())
-            read_only_ = fmt::format(
-                "data file {} is missing, and a new one would take its place; restore it from a "
-                "backup, or dump what can be read{}",
-                policy_.path(name_, std::to_string(files_.count())), base::damage_advice());
-        if (mode == Mode::open) find_shared();
-        if (!shared_.into_tail.empty())
-            read_only_ = fmt::format(
-                "extents of {} lie where a data file has nothing in use; restore database {} from "
-                "a backup, or dump what can be read{}",
-                shared_.into_tail, name_, base::damage_advice());
-        open_collections();
-        if (mode == Mode::open) protect_shared_extents();
-        read_listing();
-        opening_ = false;
-    } catch (...) {
-        close();
-        throw;
-    }
+    sched::undo_if_fails([&] { open(mode); }, [this] { close(); });
+    opening_ = false;
+}
+
+void MmapDatabase::open(Mode mode) {
+    if (mode == Mode::open) files_.open_all();
+    if (files_.count() > 0 && (files_.header(0).version_minor & kVersionMinorLists30) != 0)
+        read_only_ = fmt::format(
+            "the files of database {} were last used by a server of version 3.0 or later "
+            "(version 4.{}); dump and restore it to write",
+            name_, files_.header(0).version_minor);
+    if (lacks_files())
+        read_only_ = fmt::format(
+            "data file {} is missing, and a new one would take its place; restore it from a "
+            "backup, or dump what can be read{}",
+            policy_.path(name_, std::to_string(files_.count())), base::damage_advice());
+    if (mode == Mode::open) find_shared();
+    if (!shared_.into_tail.empty())
+        read_only_ = fmt::format(
+            "extents of {} lie where a data file has nothing in use; restore database {} from "
+            "a backup, or dump what can be read{}",
+            shared_.into_tail, name_, base::damage_advice());
+    open_collections();
+    if (mode == Mode::open) protect_shared_extents();
+    read_listing();
 }
 
 MmapDatabase::~MmapDatabase() = default;
 
 void MmapDatabase::close() {
-    const sched::Uninterruptible whole;
+    DCHECK(!sched::can_be_ended());
     collections_.clear();
     internal_.clear();
     files_.close_all();
@@ -332,110 +324,11 @@ storage::DatabaseStats MmapDatabase::stats() const {
     return s;
 }
 
-// system.namespaces -------------------------------------------------------------------------------
-
-bson::Object MmapDatabase::listed_options(std::string_view ns) const {
-    const auto it = listing_.find(ns);
-    if (it == listing_.end()) return {};
-    const bson::Element options = find(namespaces_ns_)->records().get(it->second)["options"];
-    return options.is_object() ? bson::Object(options.as_doc()) : bson::Object();
-}
-
-void MmapDatabase::list(std::string_view ns, bson::Doc options) {
-    bson::Builder doc;
-    doc.append("name", ns);
-    if (!options.empty()) doc.append("options", options);
-    MmapCollection* listing = find(namespaces_ns_);
-    if (listing == nullptr)  // a crafted file has collections without it
-        listing = &make_collection(namespaces_ns_, {}, false);
-    listing_.insert_or_assign(std::string(ns), listing->records().insert(doc.doc()));
-}
-
-void MmapDatabase::unlist(std::string_view ns) {
-    const auto it = listing_.find(ns);
-    if (it == listing_.end()) return;
-    forget_document(*find(namespaces_ns_), it->second);
-    listing_.erase(it);
-}
-
-// A change that needs this has begun, and ends whole: a document that cannot be removed since it,
-// or what lies beside it, is damaged stays behind, and nothing goes by it any more.
-void MmapDatabase::forget_document(MmapCollection& catalogue, storage::RecordId id) {
-    try {
-        catalogue.records().remove(id);
-    } catch (const std::exception& e) {
-        base::log::warning(
-            "database {} is damaged: a document of {} is left behind: {}; check it "
-            "with dbpath_check{}",
-            name_, catalogue.ns(), e.what(), base::damage_advice());
-    }
-}
-
-void MmapDatabase::replace_options(std::string_view ns, bson::Doc options) {
-    const auto it = listing_.find(ns);
-    if (it == listing_.end()) return;
-    bson::Builder doc;
-    doc.append("name", ns);
-    if (!options.empty()) doc.append("options", options);
-    MmapRecordStore& records = find(namespaces_ns_)->records();
-    if (records.fits(it->second, doc.doc().size())) {
-        records.overwrite(it->second, doc.doc());
-        return;
-    }
-    const storage::RecordId moved = records.insert_moved(it->second, doc.doc());
-    records.remove(it->second);
-    it->second = moved;
-}
-
-MmapRecordStore& MmapDatabase::index_definitions() {
-    MmapCollection* found = find(indexes_ns_);
-    return (found != nullptr ? *found : create_collection(indexes_ns_, {})).records();
-}
-
-void MmapDatabase::undefine(storage::RecordId id, bson::Doc definition) {
-    MmapCollection* found = find(indexes_ns_);
-    if (found == nullptr) return;
-    try {
-        const bson::Doc stored = found->storage().files().document(DiskLoc::from(id));
-        if (!std::ranges::equal(stored.bytes(), definition.bytes()))
-            base::fail(base::kInternalError, "it has changed");
-        forget_document(*found, id);
-    } catch (const std::exception& e) {
-        base::log::warning("database {} is damaged: a definition of an index is left behind: {}",
-                           name_, e.what());
-    }
-}
-
-void MmapDatabase::count_definition(int32_t bytes) {
-    if (!opening_) return;
-    definition_bytes_ += bytes;
-    if (definition_bytes_ > kDefinitionBytesMax)
-        base::fail(base::Damaged{base::kInternalError},
-                   "database {} is damaged: the definitions of its indexes have more than {} MB; "
-                   "check it with dbpath_check",
-                   name_, kDefinitionBytesMax >> 20);
-}
-
-// A client's definitions must not prevent the next start. A definition may yet grow by the name
-// that its collection gets.
-void MmapDatabase::check_definition(int32_t bytes) const {
-    constexpr int64_t kAddedBytesMax = kDefinitionBytesMax / 4 * 3;
-    int64_t sum = bytes + kNamespaceBytesMax;
-    for (const auto& [ns, collection] : collections_)
-        for (int slot = 0; slot < collection->index_count(); ++slot)
-            sum += collection->definition(slot).size() + kNamespaceBytesMax;
-    if (sum > kAddedBytesMax)
-        base::fail(base::kOperationFailed,
-                   "the definitions of the indexes of database {} would have more than {} MB; drop "
-                   "some, or make them smaller",
-                   name_, kAddedBytesMax >> 20);
-}
-
 // Creating and dropping ---------------------------------------------------------------------------
 
 MmapCollection& MmapDatabase::create_collection(std::string_view ns,
                                                 const storage::CollectionOptions& options) {
-    const sched::Uninterruptible whole;
+    DCHECK(!sched::can_be_ended());
     check_writable();
     if (find(ns) != nullptr) base::fail(base::kNamespaceExists, "collection {} already exists", ns);
     check_first_extents(ns, options);

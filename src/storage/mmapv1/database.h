@@ -74,6 +74,7 @@ class MmapDatabase final : public storage::DatabaseStore, public CollectionOwner
     bool lacks_files() const;
     // Whether a collection of this database can be called so.
     bool is_name_here(std::string_view ns) const;
+    void open(Mode mode);
     void open_collections();
     void find_shared();
     static bool shares_extents(const MmapCollection& collection, const SharedExtents& shared);

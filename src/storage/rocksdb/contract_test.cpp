@@ -1,5 +1,6 @@
 // The contract suites over a map of RocksDB on a real directory.
 #include "os/testing/directory.h"
+#include "storage/contract/capped_store_contract.h"
 #include "storage/contract/database_contract.h"
 #include "storage/contract/engine_contract.h"
 #include "storage/contract/record_store_contract.h"

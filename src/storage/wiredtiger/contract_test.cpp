@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "os/testing/directory.h"
+#include "storage/contract/capped_store_contract.h"
 #include "storage/contract/database_contract.h"
 #include "storage/contract/engine_contract.h"
 #include "storage/contract/record_store_contract.h"

@@ -82,13 +82,7 @@ void DataFiles::open_all() {
             views_.close(file);  // preallocated, not ours yet
             return;
         }
-        try {
-            attach(file);
-        } catch (...) {
-            const sched::Uninterruptible whole;
-            views_.close(file);
-            throw;
-        }
+        sched::undo_if_fails([&] { attach(file); }, [&] { views_.close(file); });
         check_header(file, n);
     }
 }
@@ -246,8 +240,7 @@ namespace {
 void count_reading(int64_t bytes) {
     constexpr int64_t kLargeBytes = 4096;
     if (bytes < kLargeBytes) return;
-    const sched::Uninterruptible whole;
-    sched::tick_bytes(bytes, sched::PerTick::converted);
+    sched::note_bytes(bytes, sched::PerTick::converted);
 }
 
 }  // namespace
