@@ -146,17 +146,17 @@ def cell(trial, peer, clients, seconds, log):
 
 
 def measure(trial, arguments):
-    rows, logs = trial.result['contenders'], {}
-    with contextlib.ExitStack() as stack:
-        chosen = list(compare.installed([kind(trial.folder) for kind in KINDS], arguments.only))
-        for peer in chosen:
-            measuring.say('starting %s, tracing its calls' % peer.name)
-            peer.text_bytes = SMALLEST_TEXT
-            stack.enter_context(peer.serve())
-            row = traced(peer)
-            logs[peer.name] = row.pop('log')
-            rows[peer.name] = {'settings': peer.settings, 'traced': row}
-        compare.measure_rounds(trial, rows, chosen, arguments, lambda peer, clients: cell(
+    chosen, logs = list(compare.installed([kind(trial.folder) for kind in KINDS],
+                                          arguments.only)), {}
+    for peer in chosen:
+        peer.text_bytes = SMALLEST_TEXT
+
+    def row_of(peer):
+        row = traced(peer)
+        logs[peer.name] = row.pop('log')
+        return {'settings': peer.settings, 'traced': row}
+    compare.measure_in_turns(
+        trial, trial.result['contenders'], chosen, arguments, row_of, lambda peer, clients: cell(
             trial, peer, clients, arguments.seconds, logs[peer.name]))
 
 

@@ -23,7 +23,6 @@ Settings: the table names them; peers/ has a file for each kind. conf/durable.ya
 Not for:  anything else that these engines do; the rates of ./lab run, which are over TCP."""
 
 import contextlib
-import functools
 import os
 import shutil
 import signal
@@ -131,24 +130,39 @@ def cpu_seconds(*pids):
     return total / os.sysconf('SC_CLK_TCK')
 
 
+def seconds_of_ended():
+    """Of our own processes that have ended, as clients have."""
+    return sum(os.times()[2:4])
+
+
 def measure_cell(peer, clients, seconds):
     """One run; with the engine's processor time for an insert, in us, where it is known."""
     pids = peer.pids()
-    before = cpu_seconds(*pids)
+    before, clients_before = cpu_seconds(*pids), seconds_of_ended()
     run = peer.insert(clients, seconds)
     if pids:
         run['cpu_seconds'] = cpu_seconds(*pids) - before
+        run['client_cpu_us'] = ((seconds_of_ended() - clients_before) * 1e6
+                                / max(1, run['inserts']))
     if 'cpu_seconds' in run:
         run['cpu_us'] = run['cpu_seconds'] * 1e6 / max(1, run['inserts'])
     return run
 
 
+def measure_in_turns(trial, rows, chosen, arguments, row_of, cell=None):
+    """Each of `chosen` has its turn in each round with each number of clients; cell(peer, clients)
+    makes a run. Runs go into `rows`, by their names, to what row_of(peer) says once it serves."""
+    with contextlib.ExitStack() as stack:
+        for peer in chosen:
+            measuring.say('starting %s' % peer.name)
+            stack.enter_context(peer.serve())
+            rows[peer.name] = {**row_of(peer), 'runs': {number: [] for number in arguments.clients}}
+        measure_rounds(trial, rows, chosen, arguments, cell or (
+            lambda peer, clients: measure_cell(peer, clients, arguments.seconds)))
+
+
 def measure_rounds(trial, rows, chosen, arguments, cell):
-    """Each of `chosen`, which serve already, has its turn in each round with each number of
-    clients; cell(peer, clients) makes a run. Runs go into `rows`, by their names."""
-    for name in rows:
-        rows[name]['runs'] = {number: [] for number in arguments.clients}
-    def in_turn(peer, number):
+    def in_turn():
         with turn_of(peer.pids()):
             return cell(peer, number)
     steps = len(arguments.clients) * arguments.rounds * len(chosen)
@@ -160,19 +174,15 @@ def measure_rounds(trial, rows, chosen, arguments, cell):
             for turn, peer in trial.rounds(arguments.rounds, chosen):
                 progress.step('%s, %s, round %d of %d' % (
                     peer.name, experiment.plural(number, 'client'), turn + 1, arguments.rounds))
-                rows[peer.name]['runs'][number].append(
-                    trial.cell(functools.partial(in_turn, peer, number)))
+                rows[peer.name]['runs'][number].append(trial.cell(in_turn))
     finally:
         signal_all(signal.SIGCONT, every)
 
 
-def has_runs(rows):
-    return any(runs for each in rows.values() for runs in each.get('runs', {}).values())
-
-
 def table(result):
     lines = experiment.head(result) + halts.lines(result, experiment.WIDTH)
-    lines += ['Durable inserts/s, median (min..max), and below the engine\'s CPU us for each:', '']
+    lines += ["Durable inserts/s, median (min..max), and below CPU us for each: the engine's, and "
+              "its client's:", '']
     clients = next(iter(result['peers'].values()))['runs']
     lines.append('%-28s%-8s' % ('clients', 'syncs')
                  + ''.join('%-22s' % number for number in clients))
@@ -181,10 +191,11 @@ def table(result):
         lines.append('%-28s%-8s' % (name, syncs) + ''.join(
             '%-22s' % experiment.spread([run['per_second'] for run in runs])
             for runs in peer['runs'].values()))
-        cpu = [[run['cpu_us'] for run in runs if 'cpu_us' in run] for runs in peer['runs'].values()]
-        if any(cpu):
-            lines.append(' ' * 36 + ''.join(
-                '%-22s' % (each and '%.1f us' % statistics.median(each) or '') for each in cpu))
+        cpu = ''.join('%-22s' % ', '.join(
+            '%.1f' % statistics.median(run[field] for run in runs)
+            for field in ('cpu_us', 'client_cpu_us') if all(field in run for run in runs))
+            for runs in peer['runs'].values())
+        lines += [' ' * 36 + cpu] * bool(cpu.strip())
     lines += ['', 'syncs: for an insert of a lone client, counted by strace.']
     lines += ['%s: %s' % (name, peer['settings']) for name, peer in result['peers'].items()]
     lines += claims.lines('peers', result)
@@ -192,26 +203,14 @@ def table(result):
 
 
 def measure(trial, arguments):
-    trial.result['floor'] = trial.tools.floor()
-    rows = trial.result['peers']
-    with contextlib.ExitStack() as stack:
-        chosen = chosen_of(trial.folder, arguments)
-        for peer in chosen:
-            measuring.say('starting %s, counting its syncs' % peer.name)
-            stack.enter_context(peer.serve())
-            traceable = peer.pids() or peer.in_process
-            rows[peer.name] = {
-                'settings': peer.settings, 'in_process': peer.in_process,
+    trial.result.update(awake=arguments.awake, halts=halts.measure(), floor=trial.tools.floor())
+
+    def row_of(peer):
+        traceable = peer.pids() or peer.in_process
+        return {'settings': peer.settings, 'in_process': peer.in_process,
                 'syncs': peers.syncs.per_insert(peer, TRACED_SECONDS) if traceable else None}
-        measure_rounds(trial, rows, chosen, arguments, lambda peer, clients: measure_cell(
-            peer, clients, arguments.seconds))
-
-
-def run(arguments, folder):
-    """The result; usable as far as it got when it was interrupted (`stopped`)."""
-    trial = experiment.Experiment(folder, arguments)
-    trial.result.update(peers={}, awake=arguments.awake, halts=halts.measure())
-    return trial.run(functools.partial(measure, arguments=arguments))
+    measure_in_turns(trial, trial.result['peers'], chosen_of(trial.folder, arguments), arguments,
+                     row_of)
 
 
 def parser_of(doc, kind, clients):
@@ -226,14 +225,11 @@ def parser_of(doc, kind, clients):
     return parser
 
 
-def run_contenders(name, arguments, measure_all, rows, table_of):
-    """Runs such an experiment, prints and keeps it; measure_all(trial, arguments) fills `rows`."""
-    with experiment.scratch(name + '-', arguments) as folder:
-        os.chmod(folder, 0o755)
-        trial = experiment.Experiment(folder, arguments)
-        trial.result.update({rows: {}}, rounds=arguments.rounds, seconds=arguments.seconds)
-        result = trial.run(functools.partial(measure_all, arguments=arguments))
-    experiment.finish(name + '.py', result, has_runs(result[rows]), table_of, name)
+def run_contenders(name, arguments, measure_all, rows, table_of, script=None):
+    """Runs such an experiment; measure_all(trial, arguments) fills `rows`."""
+    experiment.conduct(name, arguments, measure_all, lambda result: any(
+        runs for each in result[rows].values() for runs in each.get('runs', {}).values()),
+                       table_of, script=script, fields='rounds seconds', **{rows: {}})
 
 
 def make_parser():
@@ -260,10 +256,8 @@ def main():
     check_names(parser, arguments.odbc)
     if arguments.install:
         install(arguments.odbc)
-    with experiment.scratch('peers-', arguments) as folder, halts.held_off(arguments.awake):
-        os.chmod(folder, 0o755)
-        result = run(arguments, folder)
-    experiment.finish('compare.py', result, has_runs(result['peers']), table, 'peers')
+    with halts.held_off(arguments.awake):
+        run_contenders('peers', arguments, measure, 'peers', table, 'compare.py')
 
 
 if __name__ == '__main__':

@@ -159,6 +159,20 @@ def plural(number, word):
     return '%d %s%s' % (number, word, '' if number == 1 else 's')
 
 
+def conduct(name, arguments, measure, measured, table, draw=None, script=None, fields='', **begun):
+    """measure(trial, arguments) fills what begins with these and `fields` of the arguments."""
+    with scratch(name + '-', arguments) as folder:
+        os.chmod(folder, 0o755)  # servers that are started as another user
+        trial = Experiment(folder, arguments)
+        trial.result.update({field: getattr(arguments, field) for field in fields.split()}, **begun)
+        result = trial.run(lambda trial: measure(trial, arguments))
+    finish(script or name + '.py', result, measured(result), table, name, draw)
+
+
+def has_lines(result):
+    return any(row['runs'] for row in result['lines'])
+
+
 def finish(script, result, measured, table, name, draw=None):
     """Prints the table and keeps the figures and the plots; ends with 130 after Ctrl-C.
 
@@ -173,9 +187,8 @@ def finish(script, result, measured, table, name, draw=None):
     stem = path[:-len('.json')]
     with open(stem + '.txt', 'w', encoding='utf-8') as file:
         file.write(table(result) + '\n')
-    plots = draw(result, stem) if draw else []
     print('\nThe figures are in ' + os.path.relpath(path, TOP))
-    for plot in plots:
+    for plot in draw(result, stem) if draw else []:
         print('Plot: ' + os.path.relpath(plot, TOP))
     if stopped:
         sys.exit(EXIT_INTERRUPTED if stopped == 'interrupted' else '%s: %s' % (script, stopped))

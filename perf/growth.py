@@ -23,7 +23,6 @@ Columns:  files MB, index MB    data files as the disk has them, and all indexes
 Not for:  small differences: a sample is short."""
 
 import contextlib
-import functools
 import json
 import os
 import statistics
@@ -128,8 +127,8 @@ def measure(trial, arguments):
                 for each in growing[number % 2:] + growing[:number % 2]:
                     progress.step('%s, %d rows, round %d of %d' % (each.name, point, number + 1,
                                                                    arguments.rounds))
-                    rows[each.name]['runs'].append(trial.cell(functools.partial(
-                        each.sample, arguments.sample, arguments.clients, trial.result['device'])))
+                    rows[each.name]['runs'].append(trial.cell(lambda each=each: each.sample(
+                        arguments.sample, arguments.clients, trial.result['device'])))
 
 
 HEADS = '%-14s%11s%8s%8s%9s%8s%7s  %-20s%7s%7s%8s%8s%9s'
@@ -206,18 +205,13 @@ def make_parser():
 
 def main():
     arguments = make_parser().parse_args()
-    with experiment.scratch('growth-', arguments) as folder:
-        trial = experiment.Experiment(folder, arguments)
-        trial.result.update(lines=[], rows=arguments.rows, sample=arguments.sample,
-                            clients=arguments.clients, rounds=arguments.rounds,
-                            limited=arguments.memory > 0,
-                            memory_bytes=arguments.memory << 20 or memory_bytes())
-        try:
-            result = trial.run(functools.partial(measure, arguments=arguments))
-        except memory_group.NoGroup as reason:
-            sys.exit('growth.py: argument --memory: ' + str(reason))
-    experiment.finish('growth.py', result, any(row['runs'] for row in result['lines']), table,
-                      'growth', draw)
+    try:
+        experiment.conduct('growth', arguments, measure, experiment.has_lines, table, draw,
+                           fields='rows sample clients rounds', lines=[],
+                           limited=arguments.memory > 0,
+                           memory_bytes=arguments.memory << 20 or memory_bytes())
+    except memory_group.NoGroup as reason:
+        sys.exit('growth.py: argument --memory: ' + str(reason))
 
 
 if __name__ == '__main__':

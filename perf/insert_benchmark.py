@@ -37,7 +37,6 @@ Not for:  rates of small runs: the trees must outgrow the caches before the arti
 
 import collections
 import contextlib
-import functools
 import json
 import os
 import re
@@ -266,7 +265,7 @@ def measure(trial, arguments):
         for run in runs[::-1 if number % 2 else 1]:
             progress.step('%s, round %d of %d' % (run.name, number + 1, arguments.rounds))
             rows[run.name]['runs'].append(
-                trial.cell(functools.partial(measure_run, run, arguments, trial)))
+                trial.cell(lambda run=run: measure_run(run, arguments, trial)))
     measuring.say('taking a journal apart')
     trial.result['sources'] = sources(arguments, trial)
 
@@ -420,14 +419,8 @@ def main():
     if arguments.install:
         compare.install_packages({kind.package for kind in peers.iibench.EVERY
                                   if kind('unused').missing()}, 'insert_benchmark.py')
-    with experiment.scratch('iibench-', arguments) as folder:
-        os.chmod(folder, 0o755)
-        trial = experiment.Experiment(folder, arguments)
-        trial.result.update(lines=[], sources={}, rows=arguments.rows, clients=arguments.clients,
-                            rounds=arguments.rounds)
-        result = trial.run(functools.partial(measure, arguments=arguments))
-    experiment.finish('insert_benchmark.py', result, any(row['runs'] for row in result['lines']),
-                      table, 'iibench')
+    experiment.conduct('iibench', arguments, measure, experiment.has_lines, table, lines=[],
+                       script='insert_benchmark.py', fields='rows clients rounds', sources={})
 
 
 if __name__ == '__main__':

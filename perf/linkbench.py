@@ -260,16 +260,9 @@ def main():
         build_clients()
     if arguments.transactions:
         transactions.build_engines()
-    with experiment.scratch('linkbench-', arguments) as folder:
-        os.chmod(folder, 0o755)
-        trial = experiment.Experiment(folder, arguments)
-        trial.result.update(contenders={}, left_out={}, nodes=arguments.nodes, lazy=arguments.lazy,
-                            clients=arguments.clients, interval=arguments.interval,
-                            rounds=arguments.rounds, seconds=arguments.seconds,
-                            transactions=arguments.transactions)
-        result = trial.run(functools.partial(measure, arguments=arguments))
-    experiment.finish('linkbench.py', result, bool(linkbench_tables.measured(result)),
-                      linkbench_tables.table, 'linkbench', linkbench_tables.draw)
+    experiment.conduct('linkbench', arguments, measure, linkbench_tables.measured,
+                       linkbench_tables.table, linkbench_tables.draw, contenders={}, left_out={},
+                       fields='nodes lazy clients interval rounds seconds transactions')
 
 
 if __name__ == '__main__':

@@ -85,15 +85,10 @@ def build_engines():
 
 
 def measure(trial, arguments):
-    rows = trial.result['transfers']
-    with contextlib.ExitStack() as stack:
-        chosen = list(compare.installed([*engines(trial.folder), PostgreSQL(trial.folder)],
-                                       arguments.only))
-        for peer in chosen:
-            stack.enter_context(peer.serve())
-            rows[peer.name] = {'settings': peer.settings}
-        compare.measure_rounds(trial, rows, chosen, arguments, lambda peer, clients: (
-            compare.measure_cell(peer, clients, arguments.seconds)))
+    chosen = list(compare.installed([*engines(trial.folder), PostgreSQL(trial.folder)],
+                                   arguments.only))
+    compare.measure_in_turns(trial, trial.result['transfers'], chosen, arguments,
+                             lambda peer: {'settings': peer.settings})
 
 
 ROW = '%-16s%6s  %-26s%10s%10s%9s%9s'

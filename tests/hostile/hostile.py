@@ -14,6 +14,7 @@ from bson.raw_bson import RawBSONDocument
 
 import messages
 import server
+import set_member
 from messages import (OP_DELETE, OP_GET_MORE, OP_INSERT, OP_KILL_CURSORS, OP_MSG,  # noqa: F401
                       OP_QUERY, OP_UPDATE)  # for the tests
 
@@ -198,12 +199,7 @@ class Case(unittest.TestCase):
         return replies
 
     def wait_until(self, condition, what):
-        """Returns what the condition is then."""
-        limit = time.monotonic() + ANSWER_SECONDS_MAX
-        while not (found := condition()):
-            self.assertLess(time.monotonic(), limit, what)
-            time.sleep(0.005)
-        return found
+        return set_member.wait_until(what, condition)
 
     def operations(self, fits):
         """Those at work that are of this kind."""

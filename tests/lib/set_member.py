@@ -17,11 +17,13 @@ SETTINGS = {'heartbeatIntervalMillis': 100}  # of a configuration
 
 
 def wait_until(what, condition):
+    """Returns what the condition is then."""
     limit = time.monotonic() + WAIT_SECONDS_MAX
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > limit:
             raise AssertionError('waited in vain: ' + what)
-        time.sleep(0.02)
+        time.sleep(0.01)
+    return found
 
 
 def become_primary(port):

@@ -11,11 +11,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from unittest import mock
 
 from lab import attempt, base, commands, install
+from set_member import wait_until
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECONDS_MAX = 60  # only ends what hangs
@@ -119,10 +119,7 @@ class Bare(unittest.TestCase):
             return process.returncode, said
 
     def wait_for(self, condition):
-        limit = time.monotonic() + SECONDS_MAX
-        while not condition():
-            self.assertLess(time.monotonic(), limit)
-            time.sleep(0.01)
+        wait_until('the condition', condition)
 
     def read_until(self, process, text):
         said = ''

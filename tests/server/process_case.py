@@ -2,10 +2,10 @@
 
 import os
 import subprocess
-import time
 import unittest
 
 import server
+from set_member import wait_until
 
 SECONDS_MAX = 60  # only ends what hangs
 
@@ -15,14 +15,6 @@ CLEAN, NET_ERROR, UNCAUGHT = 0, 48, 100  # exit codes
 def read(path):
     with open(path, encoding='utf-8', errors='replace') as file:
         return file.read()
-
-
-def wait_until(condition, what):
-    limit = time.monotonic() + SECONDS_MAX
-    while not condition():
-        if time.monotonic() > limit:
-            raise AssertionError('%s did not happen' % what)
-        time.sleep(0.01)
 
 
 class ProcessCase(unittest.TestCase):
@@ -62,8 +54,8 @@ class ProcessCase(unittest.TestCase):
                 stderr=log, env=dict(os.environ, LD_PRELOAD=self.preloaded,
                                      REFUSED_CALL='%s:%d' % (call, number)))
         self.addCleanup(lambda: process.poll() is None and process.kill())
-        wait_until(lambda: process.poll() is not None
-                   or 'waiting for connections on port' in read(path), 'a start or its end')
+        wait_until('a start or its end', lambda: process.poll() is not None
+                   or 'waiting for connections on port' in read(path))
         if process.poll() is None:
             process.terminate()
         return process.wait(SECONDS_MAX), read(path), 'a call is refused' in read(path)

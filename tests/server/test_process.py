@@ -13,7 +13,8 @@ import unittest.mock
 import pymongo
 
 import server
-from process_case import CLEAN, NET_ERROR, SECONDS_MAX, UNCAUGHT, ProcessCase, read, wait_until
+from process_case import CLEAN, NET_ERROR, SECONDS_MAX, UNCAUGHT, ProcessCase, read
+from set_member import wait_until
 
 
 class Process(ProcessCase):
@@ -108,9 +109,9 @@ class Process(ProcessCase):
             self.assertEqual(client.admin.command('hello')['maxWireVersion'], 25)
             client.bulk_write([pymongo.InsertOne({'_id': n}, namespace='test.c')
                                for n in range(3)], ordered=False)
-            wait_until(lambda: client.test.c.count_documents({}) == 3, 'the inserts')
+            wait_until('the inserts', lambda: client.test.c.count_documents({}) == 3)
             client.test.c.update_one({}, {'$set': {'last': 1}}, sort={'_id': -1})
-            wait_until(lambda: client.test.c.find_one({'_id': 2, 'last': 1}), 'the update')
+            wait_until('the update', lambda: client.test.c.find_one({'_id': 2, 'last': 1}))
         running.stop()
 
     # --- a full disk ---
