@@ -3,8 +3,8 @@
 
 docs/articles.md shows most in tables that this program writes, behind lines <!-- table: NAME -->;
 the tables `requests` (claims.py) and `sizes` (iibench_sizes.py) there set them beside the results
-that are kept.
-Usage: articles.py      writes the tables of docs/articles.md anew; ./lab measure does it too"""
+that are kept. So does it for docs/benchmarks.md, of results alone.
+Usage: articles.py      writes the tables of both anew; ./lab measure does it too"""
 
 import argparse
 import decimal
@@ -15,7 +15,7 @@ import pathlib
 import re
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PAGE = os.path.join(TOP, 'docs', 'articles.md')
+PAGES = [os.path.join(TOP, 'docs', page) for page in ('articles.md', 'benchmarks.md')]
 
 
 @functools.cache
@@ -62,21 +62,23 @@ def filled(page, made):
 def made(name):
     import claims  # they read the figures here
     import iibench_sizes
+    import linkbench_tables
     if name == 'requests':
         return claims.requests_table()
+    if name.startswith('linkbench-l'):
+        return linkbench_tables.page_table(name)
     return iibench_sizes.table() if name == 'sizes' else table(name)
 
 
-def write_page():
-    text = pathlib.Path(PAGE).read_text('utf-8')
-    pathlib.Path(PAGE).write_text(filled(text, made), 'utf-8')
+def write_pages():
+    for page in map(pathlib.Path, PAGES):
+        page.write_text(filled(page.read_text('utf-8'), made), 'utf-8')
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.parse_args()
-    write_page()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    write_pages()
 
 
 if __name__ == '__main__':

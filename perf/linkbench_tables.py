@@ -7,6 +7,7 @@ import any_server
 import articles
 import claims
 import experiment
+import kept_results
 import plots
 
 KINDS = ('get_node', 'add_node', 'update_node', 'delete_node', 'get_link', 'get_link_list',
@@ -90,6 +91,20 @@ def table(result):
 
 def text(value, form):
     return '' if value is None else form % value
+
+
+def page_table(name):
+    """Of the result that is kept, for docs/benchmarks.md."""
+    lines = [['', 'requests/s', *('%s, ms' % kind for kind in ARTICLES_KINDS),
+              'KB read, written a request', 'MB stored']]
+    for contender, each in measured(kept_results.newest(name)).items():
+        runs = each['runs']
+        lines.append([contender, experiment.spread([run['per_second'] for run in runs]),
+                      *('%.1f' % kind_of(runs, kind)[1] for kind in ARTICLES_KINDS),
+                      ', '.join('%.1f' % (statistics.median(run[field] for run in runs) / 1e3)
+                                for field in ('device_read_bytes', 'device_written_bytes')),
+                      '%.0f' % (runs[-1]['stored_bytes'] / 1e6)])
+    return articles.markdown(lines)
 
 
 # ---- beside the article ----

@@ -62,7 +62,7 @@ def keep(name, path):
         put_into_header(result, kept)
     for each in older:
         os.remove(each)
-    articles.write_page()
+    articles.write_pages()
     if name == 'ladder':
         import ladder_picture  # its drawing takes a second to load
         ladder_picture.write()
