@@ -5,17 +5,25 @@
 #include "client_kind.h"
 #include "mongo.h"
 
-clients_t* clients_open(const char* uri, bool old_wire, int most) {
+static clients_t* open_kind(const char* uri, const client_kind_t* kind, int most) {
     mongo_begin();
     mongoc_uri_t* parsed = mongo_uri(uri);
     if (!parsed) return NULL;
     clients_t* clients = calloc(1, sizeof *clients);
-    clients->kind = old_wire ? &CLIENT_OLD_WIRE : &CLIENT_MONGOC;
+    clients->kind = kind;
     clients->uri = parsed;
     if (clients->kind->open(clients, most)) return clients;
     mongoc_uri_destroy(parsed);
     free(clients);
     return NULL;
+}
+
+clients_t* clients_open(const char* uri, bool old_wire, int most) {
+    return open_kind(uri, old_wire ? &CLIENT_OLD_WIRE : &CLIENT_MONGOC, most);
+}
+
+clients_t* clients_open_raw(const char* uri, int most) {
+    return open_kind(uri, &CLIENT_RAW, most);
 }
 
 void clients_close(clients_t* clients) {

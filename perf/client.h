@@ -1,6 +1,6 @@
 /* A client of MongoDB's protocol. Its user need not know how that is spoken: by today's commands
- * (client_mongoc.c), or by what drivers sent before wire version 6 (client_old_wire.c), for servers
- * that today's drivers refuse.
+ * (client_mongoc.c), also by hand (client_raw.c), or by what drivers sent before wire version 6
+ * (client_old_wire.c), for servers that today's drivers refuse.
  *
  * A function that fails returns false or -1 and says why in `error`, with the server's code where
  * it has one. A client belongs to one thread at a time. */
@@ -38,6 +38,8 @@ typedef struct {
 /* Before there are threads; `most` clients at a time. NULL, with a sentence on stderr, when the URI
  * is none or names what the old wire has not. */
 clients_t* clients_open(const char* uri, bool old_wire, int most);
+/* The same for clients that cost as little as can be, and insert and ping only (client_raw.c). */
+clients_t* clients_open_raw(const char* uri, int most);
 /* After all clients have been given back. */
 void clients_close(clients_t* clients);
 

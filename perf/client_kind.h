@@ -29,7 +29,7 @@ typedef struct {
     void (*abort)(client_t* client);
 } client_kind_t;
 
-extern const client_kind_t CLIENT_MONGOC, CLIENT_OLD_WIRE;
+extern const client_kind_t CLIENT_MONGOC, CLIENT_OLD_WIRE, CLIENT_RAW;
 
 struct clients {
     const client_kind_t* kind;

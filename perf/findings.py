@@ -94,7 +94,16 @@ def lone_time(runs, rate):
 
 
 def of_peers(result):
-    return beside_others(result['peers'])
+    found = beside_others(result['peers'], ('floor', OURS))
+    raw, floor = (next((row['runs'] for name, row in result['peers'].items()
+                        if name.startswith(begin) and name.endswith('raw client')), {})
+                  for begin in (OURS, 'floor'))
+    for count in raw:
+        if raw[count] and floor.get(count):
+            found.found.append('%s, behind the client that costs least: %.2f of the floor' % (
+                clients_text(count),
+                middle(raw[count], 'per_second') / middle(floor[count], 'per_second')))
+    return found
 
 
 def of_append(result):

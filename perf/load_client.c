@@ -37,6 +37,7 @@ typedef struct {
     int batch;
     bool journaled;
     bool old_wire;              /* speak as drivers did before wire version 6 */
+    bool raw;                   /* without a driver */
     bool indexed;               /* documents carry k, a pseudo-random int64 with an index */
     int documents;              /* that ycsb_* reads and writes */
     const struct ycsb_mix* mix; /* of a ycsb_* workload */
@@ -98,6 +99,9 @@ static void usage(FILE* out) {
         "  --documents N       for ycsb_*: inserted before the start (10000)\n"
         "  --no-journal        w:1 instead of j:true\n"
         "  --index             for insert: a second field, k, pseudo-random, with an index\n"
+        "  --raw               for insert and ping: messages by hand, not by libmongoc, which "
+        "takes\n"
+        "                      a multiple of the time\n"
         "  --old-wire          as old drivers sent it: writes with getLastError behind them, "
         "reads\n"
         "                      and commands by OP_QUERY; for servers that today's drivers refuse\n",
@@ -376,7 +380,9 @@ static bool connect_workers(const settings_t* settings, clients_t* clients, work
 }
 
 static int run(const settings_t* settings) {
-    clients_t* clients = clients_open(settings->uri, settings->old_wire, settings->clients);
+    clients_t* clients = settings->raw
+                             ? clients_open_raw(settings->uri, settings->clients)
+                             : clients_open(settings->uri, settings->old_wire, settings->clients);
     if (!clients) return 2;
     worker_t* workers = calloc((size_t)settings->clients, sizeof(worker_t));
     if (!connect_workers(settings, clients, workers)) return 1;
@@ -446,11 +452,20 @@ int main(int argc, char** argv) {
         {"no-journal", OPTION_CLEARS, &settings.journaled, 0, 0},
         {"index", OPTION_SETS, &settings.indexed, 0, 0},
         {"old-wire", OPTION_SETS, &settings.old_wire, 0, 0},
+        {"raw", OPTION_SETS, &settings.raw, 0, 0},
         {0},
     };
     settings.workload = take_options(argc, argv, options, usage);
     if (!operation_of(&settings)) {
         fprintf(stderr, "load_client: no workload '%s'; --help lists them\n", settings.workload);
+        return 2;
+    }
+    operation_t operation = operation_of(&settings);
+    if (settings.raw &&
+        (settings.indexed || settings.old_wire ||
+         (operation != insert_one && operation != insert_batch && operation != ping))) {
+        fputs("load_client: --raw is for insert and ping, without --index and --old-wire\n",
+              stderr);
         return 2;
     }
     if (strlen(settings.place.collection) > COLLECTION_BYTES_MAX) {

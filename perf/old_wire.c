@@ -254,8 +254,12 @@ static int connect_tcp(const char* host, uint16_t port) {
     return fd;
 }
 
+int old_wire_socket(const char* host, uint16_t port) {
+    return host[0] == '/' ? connect_unix(host) : connect_tcp(host, port);
+}
+
 old_wire_t* old_wire_connect(const char* host, uint16_t port, bson_error_t* error) {
-    int fd = host[0] == '/' ? connect_unix(host) : connect_tcp(host, port);
+    int fd = old_wire_socket(host, port);
     if (fd < 0) {
         bson_set_error(error, 0, 0, "cannot connect to %s, port %u: %s", host, port,
                        strerror(errno));

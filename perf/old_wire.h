@@ -15,6 +15,9 @@ typedef struct old_wire old_wire_t;
 old_wire_t* old_wire_connect(const char* host, uint16_t port, bson_error_t* error);
 void old_wire_close(old_wire_t* wire);
 
+/* A connected socket, without Nagle's delays; -1 with errno where there can be none. */
+int old_wire_socket(const char* host, uint16_t port);
+
 /* Runs a command. False as well when the reply has no ok: 1. `reply` lives until the next call. */
 bool old_wire_command(old_wire_t* wire, const char* database, const bson_t* command, bson_t* reply,
                       bson_error_t* error);

@@ -27,6 +27,7 @@ class Mongod(Peer):
     name = 'mongod-dur, durable.yaml'
     settings = 'j: true'
     selection, options, common = 'all', measuring.PROFILE, measuring.COMMON
+    words = []  # of the load client
 
     def __init__(self, folder):
         program_path = measuring.program_of(self.selection)
@@ -47,7 +48,8 @@ class Mongod(Peer):
     def insert(self, clients, seconds):
         self.tools.seconds = seconds
         size = max(DOCUMENT_BYTES_MIN, self.text_bytes + FRAME_BYTES)
-        rate = self.tools.load(self.uri, clients, ['insert', '--bytes', str(size)])['per_second']
+        rate = self.tools.load(self.uri, clients, ['insert', '--bytes', str(size),
+                                                   *self.words])['per_second']
         return {'per_second': rate, 'inserts': self.count()}  # the collection was made for this run
 
     def count(self):

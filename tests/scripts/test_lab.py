@@ -24,6 +24,7 @@ EXPERIMENTS = {
                   '--memory'],
     'sweep': ['--what', '--device-delay'],
     'iibench': ['--rows', '--server', '--uri', '--old-wire'], 'peers': ['--uri', '--odbc'],
+    'floor': ['--only'],
     'write-concern': ['--long-seconds'], 'append': ['--only'], 'growth': ['--memory']}
 
 

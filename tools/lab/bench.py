@@ -12,12 +12,14 @@ COUNTS_JOURNAL_BYTES = 'journal-cumulative-stats'  # a base that counts, and is 
 class Experiment:
     """A script of perf/, and what it needs beside the base and the full series."""
 
-    def __init__(self, script, *programs, counts=False, need=needs.measuring):
+    def __init__(self, script, *programs, counts=False, need=needs.measuring, words=()):
         self.script, self.programs, self.counts, self.need = script, programs, counts, need
+        self.words = words
 
 
 EXPERIMENTS = {
-    'peers': Experiment('compare'),
+    'peers': Experiment('compare', 'floor_server'),
+    'floor': Experiment('compare', 'floor_server', words=['--only', 'floor,mongod-dur,PostgreSQL']),
     'iibench': Experiment('insert_benchmark', 'iibench', 'journal_dump', counts=True),
     'write-concern': Experiment('write_concern', 'insert_latency', 'delay_router'),
     'linkbench': Experiment('linkbench', 'linkbench_mongodb'),
@@ -40,7 +42,7 @@ def experiment(name, words):
     if script.counts:
         selections.build(COUNTS_JOURNAL_BYTES, 'mongod')
     selections.build('all', 'mongod')
-    base.become_script(script.script, *words)
+    base.become_script(script.script, *script.words, *words)
 
 
 def experiment_parser(name):
@@ -109,7 +111,7 @@ def load_parser(workload):
     for name in ('uri', 'port', 'collection', 'clients', 'seconds', 'warmup', 'bytes', 'text',
                  'batch', 'documents'):
         parser.add_argument('--' + name)
-    for name in ('no-journal', 'index', 'old-wire'):
+    for name in ('no-journal', 'index', 'old-wire', 'raw'):
         parser.add_argument('--' + name, action='store_true')
     return parser
 
