@@ -96,6 +96,7 @@ Heap::Heap(const Host& host, size_t memory_max) : host_(host), memory_max_(memor
     }
     if (context_ == nullptr) {
         release_all();
+        if (end_) std::rethrow_exception(std::exchange(end_, nullptr));
         throw std::bad_alloc();
     }
 }

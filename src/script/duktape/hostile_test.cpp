@@ -166,6 +166,17 @@ TEST(HostileScripts, AContextWhoseTimeIsOverDoesNothingMore) {
     EXPECT_EQ(error_code([&] { context->compile("1"); }), kScriptError);
 }
 
+TEST(HostileScripts, AContextWhoseTimeIsOverBeforeItIsMadeSaysSo) {
+    for (const int64_t ticks : {1, 10, 100, 1000}) {
+        TestHost host;
+        host.limit_ticks(ticks);
+        EXPECT_EQ(error_code([&] { open_duktape(host.host(), kMemoryMax); }),
+                  base::kExceededTimeLimit)
+            << ticks;
+        EXPECT_EQ(host.held(), 0u);
+    }
+}
+
 // The limit of one context is none of another.
 TEST(HostileScripts, MemoryIsThatOfAContext) {
     TestHost host;
