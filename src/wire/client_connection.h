@@ -59,7 +59,9 @@ class Connection final : public Wakeable,
         }
     }
 
-    std::shared_ptr<Connection> self();
+    std::shared_ptr<Connection> self() {
+        return std::static_pointer_cast<Connection>(shared_from_this());
+    }
     // Serves what is there, then reads on. Runs on the loop.
     void serve_buffered();
     void serve_later();
@@ -71,7 +73,9 @@ class Connection final : public Wakeable,
     // More of a message of `wanted` bytes. False: it is on its way, and its arrival goes on.
     bool fetch(size_t wanted);
     // Whether part of a message is there, of a handshake or of a record of TLS.
-    bool has_begun() const;
+    bool has_begun() const {
+        return input_.size() != 0 || socket_.shaking_hands() || socket_.holds_half();
+    }
     // Returns how many bytes it holds when it has room for `wanted` bytes.
     int64_t bytes_for(size_t wanted) const;
     // It has begun. False: the rest has to wait, and gets its room only then.

@@ -94,10 +94,6 @@ void Connection::on_wake() {
     }
 }
 
-std::shared_ptr<Connection> Connection::self() {
-    return std::static_pointer_cast<Connection>(shared_from_this());
-}
-
 void Connection::serve_buffered() {
     for (int served = 0; !ended_; ++served) {
         const size_t missing = next_message();
@@ -126,7 +122,7 @@ void Connection::resume_later() {
     });
 }
 
-size_t Connection::next_message() {
+inline size_t Connection::next_message() {
     for (;;) {
         if (input_.size() < kHeaderBytes) return kHeaderBytes;
         const Header header = read_header(input_.data());
@@ -145,7 +141,7 @@ size_t Connection::next_message() {
     }
 }
 
-bool Connection::acceptable(const Header& header) {
+inline bool Connection::acceptable(const Header& header) {
     if (header.length == kHttpGet) {
         send_now(kHttpNotice.data(), kHttpNotice.size());
         return false;
@@ -169,7 +165,7 @@ bool Connection::acceptable(const Header& header) {
     return true;
 }
 
-bool Connection::fetch(size_t wanted) {
+inline bool Connection::fetch(size_t wanted) {
     if (ending_.load() || evicted_.load()) {
         end();
         return false;
@@ -183,10 +179,6 @@ bool Connection::fetch(size_t wanted) {
     if (socket_.tls() != nullptr) return fetch_encrypted(wanted);
     read();
     return false;
-}
-
-bool Connection::has_begun() const {
-    return input_.size() != 0 || socket_.shaking_hands() || socket_.holds_half();
 }
 
 int64_t Connection::bytes_for(size_t wanted) const {
@@ -211,7 +203,7 @@ void Connection::received() {
     table_.receiving().over(*this);
 }
 
-void Connection::read() {
+inline void Connection::read() {
     DCHECK(!reading_ && !ended_);
     reading_ = true;
     socket_.async_read(input_.free_space(), [self = self()](error_code error, size_t n) {
@@ -220,14 +212,14 @@ void Connection::read() {
     });
 }
 
-void Connection::on_read(error_code error, size_t n) {
+inline void Connection::on_read(error_code error, size_t n) {
     if (error) return end();
     loop_.counters().bytes_in.fetch_add(static_cast<int64_t>(n), std::memory_order_relaxed);
     input_.received(n);
     serve_buffered();
 }
 
-bool Connection::exchange(bool resume) {
+inline bool Connection::exchange(bool resume) {
     DCHECK(!ended_ && state_.load() != kSuspended);
     for (;; resume = true) {
         bson::Buffer& reply = t_reply;
@@ -248,7 +240,7 @@ bool Connection::exchange(bool resume) {
     }
 }
 
-Step Connection::take_step(bool resume, bson::Buffer& reply) {
+inline Step Connection::take_step(bool resume, bson::Buffer& reply) {
     try {
         if (resume) return session_->resume(reply);
         DCHECK(message_bytes_ >= kHeaderBytes && message_bytes_ <= kMessageBytesMax);
@@ -300,7 +292,7 @@ void Connection::look_again() {
     });
 }
 
-bool Connection::suspend(std::chrono::steady_clock::time_point deadline) {
+inline bool Connection::suspend(std::chrono::steady_clock::time_point deadline) {
     const bool timed = deadline != std::chrono::steady_clock::time_point::max();
     if (timed) loop_.set_deadline(*this, deadline);
     int expected = kActive;
@@ -310,7 +302,7 @@ bool Connection::suspend(std::chrono::steady_clock::time_point deadline) {
     return false;
 }
 
-bool Connection::end_exchange(const Step& step, bson::Buffer& reply, bool on_loop) {
+inline bool Connection::end_exchange(const Step& step, bson::Buffer& reply, bool on_loop) {
     loop_.counters().requests.fetch_add(1, std::memory_order_relaxed);
     input_.consume(message_bytes_);
     close_after_ = step.kind == Step::Kind::close || ending_.load();
@@ -323,14 +315,14 @@ bool Connection::send_part(bson::Buffer& reply, bool on_loop) {
     return send(reply, on_loop);
 }
 
-bool Connection::send(bson::Buffer& reply, bool on_loop) {
+inline bool Connection::send(bson::Buffer& reply, bool on_loop) {
     const size_t sent = send_now(reply.data(), reply.size());
     if (sent != reply.size()) return send_rest(reply, sent);
     if (reply.capacity() > kKeptReplyBytes) reply = bson::Buffer();
     return go_on(on_loop);
 }
 
-bool Connection::go_on(bool on_loop) {
+inline bool Connection::go_on(bool on_loop) {
     if (close_after_) {
         end();
         return false;
