@@ -184,18 +184,18 @@ def table(result):
     lines += ["Durable inserts/s, median (min..max), and below CPU us for each: the engine's, and "
               "its client's:", '']
     clients = next(iter(result['peers'].values()))['runs']
-    lines.append('%-28s%-8s' % ('clients', 'syncs')
+    lines.append('%-38s%-8s' % ('clients', 'syncs')
                  + ''.join('%-22s' % number for number in clients))
     for name, peer in result['peers'].items():
         syncs = '%.2f' % peer['syncs'] if peer.get('syncs') is not None else ''
-        lines.append('%-28s%-8s' % (name, syncs) + ''.join(
+        lines.append('%-38s%-8s' % (name, syncs) + ''.join(
             '%-22s' % experiment.spread([run['per_second'] for run in runs])
             for runs in peer['runs'].values()))
         cpu = ''.join('%-22s' % ', '.join(
             '%.1f' % statistics.median(run[field] for run in runs)
             for field in ('cpu_us', 'client_cpu_us') if all(field in run for run in runs))
             for runs in peer['runs'].values())
-        lines += [' ' * 36 + cpu] * bool(cpu.strip())
+        lines += [' ' * 46 + cpu] * bool(cpu.strip())
     lines += ['', 'syncs: for an insert of a lone client, counted by strace.']
     lines += ['%s: %s' % (name, peer['settings']) for name, peer in result['peers'].items()]
     lines += claims.lines('peers', result)
